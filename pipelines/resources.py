@@ -27,7 +27,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
 from warehouse.publish.dbt_project import Build
-from writeback.store.journal import file_leftover
+from writeback.store.store import file_leftover
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
 ACCEPT_VANISHED = (

@@ -32,8 +32,8 @@ from warehouse.publish.shards.publication import problems_of
 from warehouse.published.problem import last_problem, problem_of_audiences
 from warehouse.published.shards import manifest
 from writeback.notes import notes as roster_notes
-from writeback.store.outbox import opened as outbox_opened
-from writeback.store.outbox import outbox_path
+from writeback.store.location import store_path
+from writeback.store.store import Store
 
 if TYPE_CHECKING:
     from pipelines.nights.failed_runs import FailedRun
@@ -215,9 +215,9 @@ def _never(school: SchoolStatus) -> list[str]:
 
 
 def _swipes_waiting(home: Path) -> Iterable[str]:
-    if outbox_path(home).exists():
-        with outbox_opened(home) as outbox:
-            for school_id, count in outbox.schools_waiting().items():
+    if store_path(home).exists():
+        with Store(home) as store:
+            for school_id, count in store.outbox.schools_waiting().items():
                 yield (
                     f"Swipes of school {school_id} wait to be sent, {count:,}: "
                     f"campus swipes send --school {school_id}."

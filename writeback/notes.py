@@ -19,7 +19,7 @@ from writeback.inbox.requests import ATTENDANCE, ROSTERS, SWIPES
 from writeback.outcomes import RowOutcome, counted
 from writeback.roster.plan import Plan
 from writeback.roster.plan_file import PLANS, digest, regular_content
-from writeback.store.journal_files import is_writing
+from writeback.store.location import is_writing
 
 NOTES = ("arrived-*.json", "begun-*.json")
 #: Days for which it is told that rows of a file of marks or swipes were refused.

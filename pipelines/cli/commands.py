@@ -38,7 +38,7 @@ from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.district import is_stale
 from warehouse.published.shards import PublicationBroken, Shards, manifest
-from writeback.store.journal import file_leftover
+from writeback.store.store import file_leftover
 
 PUBLICATION = "publication"
 NEXT = (

@@ -68,10 +68,8 @@ from warehouse.published.manifest import Manifest
 from warehouse.published.shards import Shards
 from warehouse.published.shards import change as change_manifest
 from warehouse.published.shards import clean as clean_shards
-from writeback.store.forgetting import forget_in_journal, forget_in_lessons, forget_in_outbox
-from writeback.store.journal_files import journal_path
-from writeback.store.lessons import lessons_path
-from writeback.store.outbox import outbox_path
+from writeback.store.forgetting import forget_in_store
+from writeback.store.location import store_path
 
 BACKUPS = (
     "Backups stay as they are. campus restore takes out of them whoever is on the list. To be rid of the "
@@ -214,7 +212,7 @@ def forget_whole_school(
     for changed in forget_school(lake, _everything(lake), school_id, apply=apply):
         job.note(_store(changed))
     _purge(job)
-    for path in (*_inboxes(home), outbox_path(home), journal_path(home), lessons_path(home)):
+    for path in (*_inboxes(home), store_path(home)):
         job.note(Store(path.name, removed=forget_school_in(path, school_id, apply=apply)))
     job.note(Store("plans", files=delete_plans_of_school(home, school_id, apply=apply)))
     job.note(Store("notes and logs", files=delete_words_of_school(home, school_id, apply=apply)))
@@ -343,13 +341,12 @@ def _purge(job: Job) -> None:
 def _in_stores(job: Job, listed: Matcher) -> None:
     home, apply, school_id = job.settings.home, job.apply, job.request.school_id
     resources = job.settings.options.pushes.drained.resources
-    outbox, journal, lessons = outbox_path(home), journal_path(home), lessons_path(home)
     for inbox in _inboxes(home):
         rows = forget_in_inbox(inbox, school_id, listed, resources, apply=apply)
         job.note(Store(inbox.name, rows=rows))
-    job.note(Store(outbox.name, removed=forget_in_outbox(outbox, school_id, listed, apply=apply)))
-    job.note(Store(journal.name, rows=forget_in_journal(journal, school_id, listed, apply=apply)))
-    job.note(Store(lessons.name, rows=forget_in_lessons(lessons, school_id, listed, apply=apply)))
+    writes = store_path(home)
+    rows, removed = forget_in_store(writes, school_id, listed, apply=apply)
+    job.note(Store(writes.name, rows=rows, removed=removed))
 
 
 def _inboxes(home: Path) -> list[Path]:

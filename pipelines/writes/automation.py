@@ -24,7 +24,8 @@ from writeback.inbox.requests import (
     to_read,
     without_further_run,
 )
-from writeback.store.outbox import opened, outbox_path
+from writeback.store.location import store_path
+from writeback.store.store import Store
 
 #: By what a file is, the job that reads it.
 JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items()}
@@ -130,9 +131,9 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         schools: list[int] = []
-        if outbox_path(settings.home).exists():
-            with opened(settings.home) as outbox:
-                schools = of_settings(settings, outbox.schools_waiting())
+        if store_path(settings.home).exists():
+            with Store(settings.home) as store:
+                schools = of_settings(settings, store.outbox.schools_waiting())
         due = [school_id for school_id in schools if _is_time(context.instance, school_id)]
         for school_id in due:
             yield dg.RunRequest(

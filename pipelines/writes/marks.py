@@ -11,7 +11,7 @@ from warehouse.lake.tables import Slice
 from writeback.attendance.marking import Marking
 from writeback.attendance.marks import ClassIndex, plan_marks
 from writeback.files.table_file import FileContent, TableError, table_in
-from writeback.store.lessons import opened
+from writeback.store.store import Store
 
 FORGETS = (
     "The platform forgets the marks that a request leaves out: they were sent again. Set "
@@ -25,8 +25,8 @@ async def write_marks(context: WriteContext, file: FileContent) -> Done:
     index = class_index(runtime, context.school_id)
     planned = plan_marks(table_in(file), index, str(file.path))
     told = context.settings.options.writes.whole_lessons
-    with opened(context.settings.home) as unfinished:
-        marking = Marking(session.client, session.write, index, unfinished, told)
+    with Store(context.settings.home) as store:
+        marking = Marking(session.client, session.write, index, store.lessons, told)
         outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=context.dry)]
 
     async def reread() -> list[Loaded]:

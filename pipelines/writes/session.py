@@ -13,7 +13,8 @@ from pipelines.launches import launcher_of
 from pipelines.settings import Settings, needs_writes
 from writeback.send.writer import Writer
 from writeback.session import WriteSession
-from writeback.store.journal import Provenance, opened
+from writeback.store.journal import Provenance
+from writeback.store.store import open_journal
 
 
 @asynccontextmanager
@@ -30,7 +31,7 @@ async def open_write_session(
     # Tokens of their own, so that those for reading stay without the scopes for writing.
     config = replace(runtime.client, extra_scopes=(*runtime.client.extra_scopes, *options.scopes))
     # The journal is one process's at a time; who writes nothing waits for nobody.
-    with nullcontext() if dry else opened(settings.home, runtime.lake) as journal:
+    with nullcontext() if dry else open_journal(settings.home, runtime.lake) as journal:
         async with Client(config, (OF_USERS, OF_CLASSES), runtime.listener) as client:
             writer = Writer(client, settling=options.settling, form_as_json=options.form_as_json)
             yield WriteSession(client, provenance, writer, journal)

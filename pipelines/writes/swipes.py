@@ -13,7 +13,8 @@ from writeback.attendance import swipes as offline
 from writeback.files.table_file import FileContent, table_in
 from writeback.outcomes import RowOutcome
 from writeback.roster.plan_file import digest
-from writeback.store.outbox import Swipe, opened
+from writeback.store.outbox import Swipe
+from writeback.store.store import Store
 
 KEPT = "What waits is kept: campus swipes send sends it."
 
@@ -36,8 +37,8 @@ def queue_swipes(home: Path, file: FileContent | None, school_id: int, *, dry: b
     name = f"{file.path.name} of {now():%Y-%m-%d %H:%M:%S}, {digest(file.content)[:8]}"
     swipes, others = offline.plan_swipes(table_in(file), school_id, str(file.path), name)
     if not dry:
-        with opened(home) as outbox:
-            sent = outbox.add(swipes)
+        with Store(home) as store:
+            sent = store.outbox.add(swipes)
         others += [RowOutcome(one.line, one.key, "unchanged", "the platform has it already") for one in sent]
     return SwipeFile(name, tuple(swipes), tuple(others))
 
@@ -49,7 +50,8 @@ async def send_swipes(context: WriteContext, swipe_file: SwipeFile) -> Done:
         return Done([*swipe_file.others, *waiting])
     school_id, runtime, found = context.school_id, context.runtime, offline.Sent()
     away = False
-    with opened(context.settings.home) as outbox:
+    with Store(context.settings.home) as store:
+        outbox = store.outbox
         try:
             await offline.send_waiting(outbox, school_id, context.session.write, found)
         except (CampusError, Halt) as error:
@@ -70,6 +72,6 @@ async def send_swipes(context: WriteContext, swipe_file: SwipeFile) -> Done:
 
 def not_sent(home: Path, school_id: int, swipe_file: SwipeFile, why: str) -> Done:
     """Report a file of swipes that could not be sent now."""
-    with opened(home) as outbox:
-        outcomes = offline.outcomes_of(outbox, school_id, offline.Sent(), swipe_file.name)
+    with Store(home) as store:
+        outcomes = offline.outcomes_of(store.outbox, school_id, offline.Sent(), swipe_file.name)
     return Done([*swipe_file.others, *outcomes], problem=f"{why}. {KEPT}")

@@ -29,9 +29,9 @@ from warehouse.forgetting.identity import Person
 from warehouse.forgetting.search import Search
 from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.lake.delta import Lake
-from writeback.store.forgetting import forget_in_lessons
-from writeback.store.lessons import lessons_path
-from writeback.store.lessons import opened as unfinished_lessons
+from writeback.store.forgetting import forget_in_store
+from writeback.store.location import store_path
+from writeback.store.store import Store
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
 NAME = "王小明"
@@ -109,19 +109,20 @@ def test_files_that_arrived_are_those_of_the_school_and_no_links(tmp_path: Path)
 
 
 def test_unfinished_lessons_lose_the_mark_of_the_person(tmp_path: Path) -> None:
-    with unfinished_lessons(tmp_path) as lessons:
+    with Store(tmp_path) as store:
+        lessons = store.lessons
         lessons.keep(SCHOOL, Session(1, date(2025, 3, 20), 1), {ID: "late", OTHER: "late"})
         lessons.keep(SCHOOL, Session(2, date(2025, 3, 20), 1), {ID: "late"})
         lessons.keep(102, Session(3, date(2025, 3, 20), 1), {ID: "late"})
     listed = matcher(LISTED, SCHOOL)
     assert listed is not None
-    path = lessons_path(tmp_path)
-    assert forget_in_lessons(path, SCHOOL, listed, apply=False) == 2
-    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 2
-    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 0
-    with unfinished_lessons(tmp_path) as lessons:
-        assert list(lessons.of(SCHOOL).values()) == [{OTHER: "late"}]
-        assert len(lessons.of(102)) == 1
+    path = store_path(tmp_path)
+    assert forget_in_store(path, SCHOOL, listed, apply=False) == (2, 0)
+    assert forget_in_store(path, SCHOOL, listed, apply=True) == (2, 0)
+    assert forget_in_store(path, SCHOOL, listed, apply=True) == (0, 0)
+    with Store(tmp_path) as store:
+        assert list(store.lessons.of(SCHOOL).values()) == [{OTHER: "late"}]
+        assert len(store.lessons.of(102)) == 1
     assert forget_school_in(path, 102, apply=True) == 1
 
 

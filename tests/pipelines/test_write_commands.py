@@ -29,7 +29,7 @@ from writeback.attendance.live_swipe import Swiped
 from writeback.attendance.marking import Marking
 from writeback.bindings import Binder, Binding
 from writeback.notes import Note, forget
-from writeback.store.journal import opened
+from writeback.store.store import open_journal
 
 SCHOOL = 101
 # A Monday's lesson.
@@ -330,7 +330,7 @@ def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
     file = file_of(tmp_path, "classroom_id,rid,created_at", f"{ROOM},9,{DAY} {BEGINS}")
     with (
         writer(settings, "campus sync", alone=True, patience=0.0, tell=print),
-        opened(school.home, school.lake),
+        open_journal(school.home, school.lake),
     ):
         assert run_swipes(settings, file, SCHOOL, dry=False, build=False) == 1
         told = capsys.readouterr()

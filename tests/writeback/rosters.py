@@ -21,7 +21,8 @@ from writeback.roster.plan import Plan, PlanOptions
 from writeback.roster.rows import Reading, read_rows
 from writeback.send.writer import Look, Writer, Written
 from writeback.session import recorded
-from writeback.store.journal import Provenance, opened
+from writeback.store.journal import Provenance
+from writeback.store.store import open_journal
 
 SCHOOL = 101
 Row = Mapping[str, str]
@@ -78,7 +79,7 @@ class Town:
     ) -> Applied:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(self._client())
-            journal = stack.enter_context(opened(self.home, self.lake))
+            journal = stack.enter_context(open_journal(self.home, self.lake))
             writer = Writer(client, settling=0.005)
 
             async def send(write: Write, row: str, look: Look | None = None) -> Written:

@@ -16,8 +16,9 @@ from warehouse.lake.log_tables import WRITES
 from writeback.operations import CHANGE_USER, CREATE_USER, Write
 from writeback.send.writer import Written
 from writeback.session import recorded
-from writeback.store.journal import Journal, Provenance, file_leftover, opened
-from writeback.store.journal_files import LOCK, is_writing, journal_path
+from writeback.store.journal import Provenance
+from writeback.store.location import LOCK, is_writing, store_path
+from writeback.store.store import Store, file_leftover, open_journal
 
 PROVENANCE = Provenance("campus roster apply of alice on host", "roster.csv")
 
@@ -36,7 +37,7 @@ class Answering:
 
 def carried_out(home: Path, lake: Lake, write: Write, outcome: Written | BaseException) -> dict[str, Any]:
     """What the lake has of a write with this outcome."""
-    with opened(home, lake) as journal:
+    with open_journal(home, lake) as journal:
         writing = recorded(Answering(outcome), journal, PROVENANCE, write, "line 7")
         if isinstance(outcome, BaseException):
             with pytest.raises(type(outcome)):
@@ -128,11 +129,10 @@ def test_a_refusal_keeps_the_platforms_words(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_had_sent_is_recorded_as_interrupted(tmp_path: Path) -> None:
     lake = Lake(f"{tmp_path}/lake")
-    killed = Journal(journal_path(tmp_path))
-    killed.begin(creation(), PROVENANCE, "line 7")
-    killed.end(killed.begin(CHANGE, PROVENANCE, "line 8"), "done", 200, None)
-    killed.close()
-    with opened(tmp_path, lake):
+    with Store(tmp_path) as killed:
+        killed.journal.begin(creation(), PROVENANCE, "line 7")
+        killed.journal.end(killed.journal.begin(CHANGE, PROVENANCE, "line 8"), "done", 200, None)
+    with open_journal(tmp_path, lake):
         pass
     assert [(row["row"], row["outcome"]) for row in lake.read(WRITES).to_pylist()] == [
         ("line 7", "interrupted"),
@@ -149,10 +149,9 @@ def test_an_interrupted_write_is_recorded_at_the_end_of_its_own_process(tmp_path
 def test_what_a_killed_process_left_is_filed_without_another_write(tmp_path: Path) -> None:
     lake = Lake(f"{tmp_path}/lake")
     file_leftover(tmp_path, lake)
-    assert not journal_path(tmp_path).exists()
-    killed = Journal(journal_path(tmp_path))
-    killed.begin(creation(), PROVENANCE, "line 7")
-    killed.close()
+    assert not store_path(tmp_path).exists()
+    with Store(tmp_path) as killed:
+        killed.journal.begin(creation(), PROVENANCE, "line 7")
     with locked(tmp_path / LOCK):
         # Whoever writes now files it; nobody waits.
         file_leftover(tmp_path, lake)
@@ -167,34 +166,32 @@ def test_a_death_between_the_lake_and_the_journal_files_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(f"{tmp_path}/lake")
-    before = Journal(journal_path(tmp_path))
-    before.end(before.begin(creation(), PROVENANCE, "line 7"), "done", 201, None)
-    before.close()
-    copy = journal_path(tmp_path).with_suffix(".copy")
-    with sqlite3.connect(journal_path(tmp_path)) as source, sqlite3.connect(copy) as target:
+    with Store(tmp_path) as before:
+        before.journal.end(before.journal.begin(creation(), PROVENANCE, "line 7"), "done", 201, None)
+    copy = store_path(tmp_path).with_suffix(".copy")
+    with sqlite3.connect(store_path(tmp_path)) as source, sqlite3.connect(copy) as target:
         source.backup(target)
-    with opened(tmp_path, lake):
+    with open_journal(tmp_path, lake):
         pass
-    copy.replace(journal_path(tmp_path))
-    with opened(tmp_path, lake):
+    copy.replace(store_path(tmp_path))
+    with open_journal(tmp_path, lake):
         pass
     assert len(lake.read(WRITES).to_pylist()) == 1
 
 
 def test_the_end_of_a_plan_outlives_the_process_that_noted_it(tmp_path: Path) -> None:
     lake = Lake(f"{tmp_path}/lake")
-    with opened(tmp_path, lake) as journal:
+    with open_journal(tmp_path, lake) as journal:
         assert journal.end_of_plan("roster-101") == ""
         journal.note_end_of_plan("roster-101")
         ended_at = journal.end_of_plan("roster-101")
-    with opened(tmp_path, lake) as journal:
+    with open_journal(tmp_path, lake) as journal:
         journal.note_end_of_plan("roster-101")
         assert journal.end_of_plan("roster-101") == ended_at != ""
         assert journal.end_of_plan("roster-102") == ""
 
 
 def test_the_journal_is_for_its_owner_alone_and_synchronized_in_full(tmp_path: Path) -> None:
-    journal = Journal(journal_path(tmp_path))
-    assert journal_path(tmp_path).stat().st_mode & 0o077 == 0
-    assert journal._connection.execute("PRAGMA synchronous").fetchone() == (2,)
-    journal.close()
+    with Store(tmp_path) as store:
+        assert store_path(tmp_path).stat().st_mode & 0o077 == 0
+        assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)

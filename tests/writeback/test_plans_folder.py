@@ -9,8 +9,8 @@ import pytest
 from warehouse.files import locked
 from writeback.notes import Note, begin, end, leave_note, notes, prune
 from writeback.outcomes import RowOutcome
-from writeback.store.journal import Journal
-from writeback.store.journal_files import LOCK, journal_path
+from writeback.store.location import LOCK
+from writeback.store.store import Store
 
 LONG_AGO = time.time() - 100 * 86_400
 
@@ -81,8 +81,7 @@ def test_what_was_begun_is_told_until_it_comes_to_its_end(folder: Path) -> None:
 def test_what_is_under_way_or_unwanted_is_not_told(folder: Path) -> None:
     (folder / "p.json").write_text("a plan")
     begin(folder.parent, Note("rosters", 101, "r", str(folder / "p.xlsx"), command="campus roster apply p"))
-    Journal(journal_path(folder.parent)).close()
-    with locked(folder.parent / LOCK):
+    with Store(folder.parent), locked(folder.parent / LOCK):
         assert words(folder) == []
     assert len(words(folder)) == 1
     (folder / "p.json").unlink()

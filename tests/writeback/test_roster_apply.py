@@ -15,7 +15,7 @@ from warehouse.lake.log_tables import WRITES
 from writeback.roster.apply import Applied
 from writeback.roster.plan import Plan, PlanOptions
 from writeback.roster.rows import Reading
-from writeback.store.journal_files import journal_path
+from writeback.store.location import store_path
 
 CHANGING = ("POST", "PATCH", "PUT", "DELETE")
 ALL = PlanOptions(delete=True, max_deleted=1.0)
@@ -314,7 +314,7 @@ def test_secrets_are_sent_and_stand_nowhere(town: Town) -> None:
     [row] = [row for row in town.lake.read(WRITES).to_pylist() if row["_school_id"] == SCHOOL]
     assert password not in repr(row)
     assert number not in repr(row)
-    assert journal_path(town.home).exists()
+    assert store_path(town.home).exists()
 
 
 def test_a_put_that_empties_what_it_leaves_out_changes_what_was_planned_alone(tmp_path: Path) -> None:

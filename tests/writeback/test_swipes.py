@@ -13,6 +13,7 @@ from writeback.files.table_file import TableFile, TableRow
 from writeback.operations import Write
 from writeback.send.writer import Written
 from writeback.store.outbox import Outbox, Swipe
+from writeback.store.store import Store
 
 SCHOOL = 101
 #: Says of a record of a room why the platform takes no request with it; None: it does.
@@ -21,9 +22,8 @@ Ill = Callable[[int, dict[str, Any]], CampusError | None]
 
 @pytest.fixture
 def outbox(tmp_path: Path) -> Iterator[Outbox]:
-    made = Outbox(tmp_path / "swipes.sqlite")
-    yield made
-    made.close()
+    with Store(tmp_path) as store:
+        yield store.outbox
 
 
 def swipe(number: int, room: int = 1, source: str = "today") -> Swipe:

@@ -23,7 +23,7 @@ from writeback.attendance.marks import RESULTS, ClassIndex, Mark, Refusal, Send,
 from writeback.operations import MARK_LESSON, Write
 from writeback.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
 from writeback.send.side_by_side import side_by_side
-from writeback.store.lessons import Unfinished
+from writeback.store.lessons import UnfinishedLessons
 
 Marks = Mapping[int, Mark]
 #: Why a lesson is sent that no line of the file is for.
@@ -39,7 +39,7 @@ class Marking:
     client: Client
     send: Send
     index: ClassIndex
-    unfinished: Unfinished
+    unfinished: UnfinishedLessons
     whole: bool = False
     lost: list[str] = field(default_factory=list)
     sent: set[Session] = field(default_factory=set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +13,30 @@ from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
 from warehouse.forgetting.forgotten import Matcher
 from warehouse.forgetting.sqlite_rows import change_rows
 from warehouse.forgetting.surgery import written
-from writeback.store.journal_files import LOCK
+from writeback.store.location import LOCK
 
 
-def forget_in_outbox(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
-    """Delete swipes of the forgotten, those that wait too. How many. Raises sqlite3.Error."""
+def forget_in_store(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> tuple[int, int]:
+    """Take forgotten people out of the store: out of records that are not filed yet and out of the marks of
+    unfinished lessons. Delete their swipes, waiting swipes too.
 
-    def clean(row: dict[str, Any]) -> dict[str, Any] | None:
+    Returns the rows changed, and the rows removed. Raises sqlite3.Error."""
+
+    def in_swipe(row: dict[str, Any]) -> dict[str, Any] | None:
         kind = NUMBER_MARK if row["person"] == NUMBER else V1
         return None if matcher.find(kind, row["value"].strip()) is not None else {}
 
-    return change_rows(path, "swipe", "school_id", school_id, clean, apply=apply)
-
-
-def forget_in_lessons(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
-    """Take the marks of the forgotten out of lessons that were written and not read since. Lessons changed.
-    Raises sqlite3.Error."""
-
-    def clean(row: dict[str, Any]) -> dict[str, Any] | None:
+    def in_lesson(row: dict[str, Any]) -> dict[str, Any] | None:
         marks = json.loads(row["marks"])
         others = {student: mark for student, mark in marks.items() if matcher.find(V1, student) is None}
         if others == marks:
             return {}
         return {"marks": json.dumps(others)} if others else None
 
-    return change_rows(path, "lesson", "school_id", school_id, clean, apply=apply)
-
-
-def forget_in_journal(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
-    """Take the forgotten out of records of writes that are not filed yet. Records changed. Raises
-    sqlite3.Error."""
+    if not path.exists():
+        return 0, 0
     with locked(path.with_name(LOCK)):
-        return change_rows(
-            path, "write", "_school_id", school_id, lambda row: written(matcher, row), apply=apply
-        )
+        writes = change_rows(path, "write", "_school_id", school_id, partial(written, matcher), apply=apply)
+        lessons = change_rows(path, "lesson", "school_id", school_id, in_lesson, apply=apply)
+        swipes = change_rows(path, "swipe", "school_id", school_id, in_swipe, apply=apply)
+    return writes + lessons, swipes

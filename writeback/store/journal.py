@@ -6,26 +6,21 @@ for is recorded as interrupted: nobody knows whether it happened until somebody 
 
 from __future__ import annotations
 
+import sqlite3
 import uuid
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from campus.decoding.withholding import withhold_in_row
 from campus.identity_numbers import without_identity_numbers
-from warehouse.durable import durable
-from warehouse.files import locked
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES
 from warehouse.load.load_log import now
 from warehouse.load.write_log import append_writes
 from writeback.operations import Write
-from writeback.store.journal_files import LOCK, journal_path
 
 #: What became of a write, as the comment of the column `outcome` tells.
 DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
@@ -73,15 +68,11 @@ class Provenance:
 
 
 class Journal:
-    """The journal of a home. Used by one thread at a time. Raises sqlite3.Error where it fails."""
+    """The journal of a home."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = durable(path, SCHEMA)
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._process = uuid.uuid4().hex
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
     def begin(self, write: Write, provenance: Provenance, row: str) -> int:
         """Note a write that is about to be sent; its number. row: which row of the source it is for."""
@@ -149,31 +140,6 @@ class Journal:
         )
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found]
-
-
-@contextmanager
-def opened(home: Path, lake: Lake) -> Iterator[Journal]:
-    """The journal of a home, for one process at a time: others wait. What has ended within the block is in
-    the lake after it, however it ends."""
-    home.mkdir(parents=True, exist_ok=True)
-    with locked(home / LOCK), closing(Journal(journal_path(home))) as journal:
-        journal.file(lake)
-        try:
-            yield journal
-        finally:
-            journal.file(lake)
-
-
-def file_leftover(home: Path, lake: Lake) -> None:
-    """Move what a killed process left in the journal of a home into the lake. A process that writes to the
-    platform now does so at its own end, and is not waited for."""
-    if journal_path(home).exists():
-        with (
-            suppress(BlockingIOError),
-            locked(home / LOCK, wait=False),
-            closing(Journal(journal_path(home))) as journal,
-        ):
-            journal.file(lake)
 
 
 def _target(write: Write) -> str:

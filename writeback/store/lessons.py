@@ -4,15 +4,13 @@ A platform may forget the marks that a request leaves out. Where the reading aft
 process dies before it, the next run knows from here what has to be sent again.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+import sqlite3
+from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 
 import msgspec
 
 from campus.attendance.calendar import Session
-from warehouse.durable import durable
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS lesson (
@@ -28,16 +26,11 @@ ONE = "school_id = ? AND class_id = ? AND day = ? AND lesson = ?"
 _MARKS = msgspec.json.Decoder(dict[int, str])
 
 
-class Unfinished:
-    """The lessons of a home that were written and not read since, with the marks by student that they had.
-    Used by one thread at a time. Raises sqlite3.Error where it fails."""
+class UnfinishedLessons:
+    """The lessons of a home that were written and not read since, with the marks that they had."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = durable(path, SCHEMA)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
     def keep(self, school_id: int, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
         """Keep what a lesson has, on disk when this returns; with what is kept of it already."""
@@ -67,18 +60,6 @@ class Unfinished:
         """A lesson has what it should, or what it lost is known."""
         with self._connection as transaction:
             transaction.execute(f"DELETE FROM lesson WHERE {ONE}", (school_id, *_key(session)))
-
-
-@contextmanager
-def opened(home: Path) -> Iterator[Unfinished]:
-    """The unfinished lessons of a home."""
-    with closing(Unfinished(lessons_path(home))) as unfinished:
-        yield unfinished
-
-
-def lessons_path(home: Path) -> Path:
-    """The file of a home's unfinished lessons."""
-    return home / "lessons.sqlite"
 
 
 def _key(session: Session) -> tuple[int, str, int]:

@@ -6,14 +6,11 @@ nothing. What was sent is kept for a month, for that and to be seen.
 
 from __future__ import annotations
 
+import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
-
-from warehouse.durable import durable
 
 State = Literal["waiting", "sent", "rejected"]
 DAY = 86_400.0
@@ -68,14 +65,10 @@ class Swipe:
 
 
 class Outbox:
-    """The outbox of a home. Used by one thread at a time. Raises sqlite3.Error where it fails."""
+    """The outbox of a home."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = durable(path, SCHEMA)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
     def add(self, swipes: Iterable[Swipe]) -> list[Swipe]:
         """Keep swipes, on disk when this returns; those that the platform has already. One that was rejected
@@ -141,15 +134,3 @@ class Outbox:
             transaction.execute(
                 "DELETE FROM swipe WHERE state <> 'waiting' AND ended_at < ?", (time.time() - KEPT * DAY,)
             )
-
-
-def outbox_path(home: Path) -> Path:
-    """Where the outbox of a home is."""
-    return home / "swipes.sqlite"
-
-
-@contextmanager
-def opened(home: Path) -> Iterator[Outbox]:
-    """The outbox of a home, made where it is missing."""
-    with closing(Outbox(outbox_path(home))) as outbox:
-        yield outbox

@@ -1,21 +1,21 @@
-"""Where the journal of writes is, and whether a process writes to the platform now."""
+"""Where a home keeps what writing back knows, and whether a process writes to the platform now."""
 
 from pathlib import Path
 
 from warehouse.files import locked
 
-#: Which one process at a time has that writes to the platform, beside the journal.
+#: The lock of the one process that may write to the platform, beside the store.
 LOCK = "writes.lock"
 
 
-def journal_path(home: Path) -> Path:
-    """Where the journal of a home is."""
+def store_path(home: Path) -> Path:
+    """The SQLite file of a home that has the journal, the outbox and unfinished lessons."""
     return home / "writes.sqlite"
 
 
 def is_writing(home: Path) -> bool:
     """Whether a process writes to the platform now."""
-    if not journal_path(home).exists():
+    if not store_path(home).exists():
         return False
     try:
         with locked(home / LOCK, wait=False):
