@@ -1,8 +1,7 @@
-"""The folder of plans: what waits there for a person, and what is too old to be kept.
+"""What is to be told of files: what waits for a person, and what was begun and did not come to its end.
 
-Of the files that have arrived, a note tells of a plan that waits, of rows that were refused, of a file that
-cannot be read: of rosters one a school, of its last one. Of what was begun, by a command or a run, another
-note tells until it comes to its end, so that a kill leaves one, too."""
+Of rosters a school has one note, on its last one. A command or a run leaves a note before its first write,
+and removes the note when no row is open. So a kill leaves a note, too."""
 
 import stat
 import time
@@ -11,68 +10,30 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import structs
 
-from warehouse.files import write_text
-from writeback.inbox.requests import ATTENDANCE, ROSTERS, SWIPES
+from writeback.kinds import ROSTERS
 from writeback.outcomes import RowOutcome, counted
 from writeback.roster.plan import Plan
-from writeback.roster.plan_file import PLANS, digest, regular_content
-from writeback.store.location import is_writing
+from writeback.roster.plan_file import PLANS
+from writeback.store.location import is_writing, store_path
+from writeback.store.notes import DAY, Note
+from writeback.store.store import Store
 
-NOTES = ("arrived-*.json", "begun-*.json")
 #: Days for which it is told that rows of a file of marks or swipes were refused.
 TOLD_FOR = 7
-NOUNS = {
-    ROSTERS: "roster",
-    ATTENDANCE: "file of marks",
-    SWIPES: "file of swipes",
-    "cards": "file of cards",
-    "devices": "file of displays",
-}
-DAY = 86_400.0
-
-
-class Note(msgspec.Struct, frozen=True):
-    """Of one file. `kind`: empty for a file that is no note. `name`: the file's. `path`: of its plan, or of
-    the result of its rows. `counts`: of a plan that waits. `problem`: why nothing came of the file.
-    `command`: goes on with what was begun; then `counts` are of the rows that are open still."""
-
-    kind: str
-    school_id: int
-    name: str
-    path: str = ""
-    counts: str = ""
-    refused: int = 0
-    problem: str = ""
-    command: str = ""
-
-    @property
-    def words(self) -> str:
-        """What there is to do, without a name of a child."""
-        if not self.kind:
-            return f"{self.name} is no note of campus: delete it."
-        file = f"the {NOUNS[self.kind]} {self.name}".strip() + f" of school {self.school_id}"
-        if self.command:
-            return f"Writing {file} did not come to its end ({self.counts}): {self.command}"
-        if self.problem:
-            return f"Mend {file}: {self.problem}"
-        if self.counts:
-            return f"The plan of {file} waits ({self.counts}): see it, then campus roster apply {self.path}"
-        return f"Mend the refused rows of {file}, {self.refused:,}: {self.path} says why."
 
 
 def leave_note(home: Path, note: Note) -> None:
-    """Note what a file needs; the note on it, or on the roster before, goes."""
-    path = _path(home, note)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, msgspec.json.encode(note).decode())
+    """Note what a file needs. An earlier note on the file, or on an earlier roster, goes."""
+    with Store(home) as store:
+        store.notes.leave(note)
 
 
 def forget(home: Path, note: Note) -> None:
-    """There is nothing to do for the file that a note is about."""
-    _path(home, note).unlink(missing_ok=True)
+    """Remove the note on a file: there is nothing to do."""
+    with Store(home) as store:
+        store.notes.forget(note)
 
 
 def begin(home: Path, note: Note) -> None:
@@ -88,13 +49,6 @@ def end(home: Path, note: Note, outcomes: Iterable[RowOutcome]) -> None:
         leave_note(home, structs.replace(note, counts=", ".join(still)))
     else:
         forget(home, note)
-
-
-def _path(home: Path, note: Note) -> Path:
-    # A roster takes the place of the one before; files of marks and swipes stand side by side.
-    of_file = "" if note.kind == ROSTERS else f"-{digest(note.name.encode())[:8]}"
-    what = "begun" if note.command else "arrived"
-    return home / PLANS / f"{what}-{note.kind}-{note.school_id}{of_file}.json"
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
@@ -123,7 +77,7 @@ def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Pat
 
 def notes(home: Path) -> Iterator[Note]:
     """All that is to be told, by school."""
-    all_notes = list(_all_notes(home))
+    all_notes = _all_notes(home)
     begun = {note.path for note in all_notes if note.command}
     for note in all_notes:
         if note.command:
@@ -138,29 +92,17 @@ def _is_there(note: Note) -> bool:
     return note.kind != ROSTERS or Path(note.path).with_suffix(".json").exists()
 
 
-def _all_notes(home: Path) -> Iterator[Note]:
-    for path in sorted(path for pattern in NOTES for path in (home / PLANS).glob(pattern)):
-        # Whatever was done about a file by another process needs no note any more.
-        with suppress(FileNotFoundError):
-            note = _read_note(path)
-            if note.kind in ("", ROSTERS) or not _is_older(path, TOLD_FOR):
-                yield note
-
-
-def _read_note(path: Path) -> Note:
-    """The note of a file; one without a kind where somebody else has laid something there. Raises
-    FileNotFoundError."""
-    try:
-        note = msgspec.json.decode(regular_content(path), type=Note)
-    except FileNotFoundError:
-        raise
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Note("", 0, str(path))
-    return note if note.kind in NOUNS else Note("", 0, str(path))
+def _all_notes(home: Path) -> list[Note]:
+    if not store_path(home).exists():
+        return []
+    with Store(home) as store:
+        return list(store.notes.all(TOLD_FOR))
 
 
 def prune(home: Path, days: int) -> None:
     """Delete plans, results and notes that are so old: they are about children."""
+    with Store(home) as store:
+        store.notes.prune(days)
     for path in (home / PLANS).glob("*"):
         # Another process may delete it first.
         with suppress(FileNotFoundError):

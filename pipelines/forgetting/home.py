@@ -357,7 +357,7 @@ def _inboxes(home: Path) -> list[Path]:
 
 def _in_files(job: Job, search: Search) -> None:
     home, apply, left = job.settings.home, job.apply, job.account.left
-    plans = delete_plans(home, search, apply=apply)
+    plans = delete_plans(home, job.request.school_id, search, apply=apply)
     job.note(Store("plans", files=plans))
     if plans:
         left.append("Plans that named them were deleted: plan what is still to be written again.")

@@ -16,7 +16,6 @@ from pipelines.writes.runs import FILE_TAG
 from writeback.inbox.folder import DAY, Arrived, arrived, remove_old
 from writeback.inbox.requests import (
     AGAIN_AFTER,
-    ROSTERS,
     Memory,
     Request,
     cursor_of,
@@ -24,6 +23,7 @@ from writeback.inbox.requests import (
     to_read,
     without_further_run,
 )
+from writeback.kinds import ROSTERS
 from writeback.store.location import store_path
 from writeback.store.store import Store
 

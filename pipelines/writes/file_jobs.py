@@ -24,9 +24,10 @@ from pipelines.writes.runs import (
 from pipelines.writes.session import provenance_of
 from pipelines.writes.swipes import queue_swipes, send_swipes
 from writeback.files.table_file import FileContent
-from writeback.inbox.requests import ATTENDANCE, SWIPES
-from writeback.notes import Note, forget, leave_note, prune
+from writeback.kinds import ATTENDANCE, SWIPES
+from writeback.notes import forget, leave_note, prune
 from writeback.outcomes import counted, in_words
+from writeback.store.notes import Note
 
 SEND_SWIPES = "send_swipes"
 

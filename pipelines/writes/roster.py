@@ -22,8 +22,8 @@ from warehouse.load.load_log import now
 from warehouse.published.reading import opened as opened_published
 from writeback.files.table_file import READERS, TableError, TableFile, read_file, table_in, table_of
 from writeback.inbox.folder import arrived, move_to_done, read_arrived
-from writeback.inbox.requests import ROSTERS
-from writeback.notes import Note, begin, end, waits_no_more
+from writeback.kinds import ROSTERS
+from writeback.notes import begin, end, waits_no_more
 from writeback.outcomes import counted, write_outcomes
 from writeback.roster.apply import Applied, Applier, secrets_of
 from writeback.roster.fields import SECRET, STANDARD
@@ -33,6 +33,7 @@ from writeback.roster.plan import ARCHIVED, FEW, Plan, PlanOptions
 from writeback.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from writeback.roster.rows import field_of, read_rows
 from writeback.session import WriteSession
+from writeback.store.notes import Note
 from writeback.user_fields import FieldWriter
 
 SHARE = "writes.inbox.max_changed_share"

@@ -25,11 +25,12 @@ from pipelines.writes.roster import (
 from pipelines.writes.runs import ArrivedFile, failures_told, file_of_run, put_away, told_of
 from pipelines.writes.session import open_write_session, provenance_of
 from writeback.files.table_file import FileContent, table_in
-from writeback.inbox.requests import ROSTERS
-from writeback.notes import Note, forget, leave_note, note_of, prune
+from writeback.kinds import ROSTERS
+from writeback.notes import forget, leave_note, note_of, prune
 from writeback.outcomes import counted, in_words
 from writeback.roster.apply import Applied
 from writeback.roster.plan_file import digest, load_plan, plan_path
+from writeback.store.notes import Note
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
 #: What the UI shows the counts of: a plan, and what became of it.

@@ -29,8 +29,10 @@ from warehouse.forgetting.identity import Person
 from warehouse.forgetting.search import Search
 from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.lake.delta import Lake
+from writeback.notes import leave_note, notes
 from writeback.store.forgetting import forget_in_store
 from writeback.store.location import store_path
+from writeback.store.notes import Note
 from writeback.store.store import Store
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
@@ -44,11 +46,21 @@ def test_plans_and_notes_about_them_go(tmp_path: Path) -> None:
     plans.mkdir()
     (plans / "roster-1.json").write_text(json.dumps({"name": NAME}))
     (plans / "roster-2.json").write_text(json.dumps({"name": "李四"}))
-    (plans / "arrived-rosters-101.json").write_text(json.dumps({"path": str(plans / "roster-1.json")}))
-    (plans / "arrived-rosters-102.json").write_text(json.dumps({"path": str(plans / "roster-2.json")}))
-    assert delete_plans(tmp_path, Search([PERSON]), apply=False) == 2
-    assert delete_plans(tmp_path, Search([PERSON]), apply=True) == 2
-    assert {path.name for path in plans.iterdir()} == {"roster-2.json", "arrived-rosters-102.json"}
+    for school, plan in ((SCHOOL, "roster-1"), (SCHOOL, "roster-2")):
+        leave_note(tmp_path, Note("swipes", school, plan, str(plans / f"{plan}.json"), problem="x"))
+    assert delete_plans(tmp_path, SCHOOL, Search([PERSON]), apply=False) == 1
+    assert delete_plans(tmp_path, SCHOOL, Search([PERSON]), apply=True) == 1
+    assert {path.name for path in plans.iterdir()} == {"roster-2.json"}
+    assert [note.name for note in notes(tmp_path)] == ["roster-2"]
+
+
+def test_notes_that_name_a_person_go(tmp_path: Path) -> None:
+    for name in (f"{NAME}.csv", "others.csv"):
+        leave_note(tmp_path, Note("swipes", SCHOOL, name, problem="it makes no sense"))
+    listed = matcher(LISTED, SCHOOL)
+    assert listed is not None
+    assert forget_in_store(store_path(tmp_path), SCHOOL, listed, apply=True) == (0, 1)
+    assert [note.name for note in notes(tmp_path)] == ["others.csv"]
 
 
 def test_logs_and_notes_that_name_a_person_go(tmp_path: Path) -> None:

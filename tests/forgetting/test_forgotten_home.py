@@ -26,8 +26,10 @@ from campus.push.message import Push, PushedEvent
 from loading.pushes.inbox import opened as inbox_opened
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
+from writeback.notes import leave_note
 from writeback.operations import CHANGE_USER, MARK_LESSON, Write
 from writeback.store.journal import Provenance
+from writeback.store.notes import Note
 from writeback.store.outbox import Swipe
 from writeback.store.store import Store
 
@@ -182,9 +184,8 @@ def _leave_traces(home: Home, item_id: int) -> None:
     for folder in (home.path / "plans", done, home.path / "scratch", home.path / "build", home.path / "ui"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"roster-{SCHOOL}.json").write_text(json.dumps({"name": NAME, "id": home.student}))
-    (home.path / "plans" / f"arrived-rosters-{SCHOOL}.json").write_text(
-        json.dumps({"kind": "rosters", "path": str(home.path / "plans" / f"roster-{SCHOOL}.json")})
-    )
+    plan = home.path / "plans" / f"roster-{SCHOOL}.json"
+    leave_note(home.path, Note("rosters", SCHOOL, "roster.csv", str(plan), counts="1 to change"))
     (home.path / "told.json").write_text(json.dumps({"to_do": [f"{NAME} could not be loaded"]}))
     (done / "20250320-080000-17000055555.csv").write_text("id,name\n")
     (home.arrived / "17000055555.csv").write_text(f"id,name\n{home.student},x\n")

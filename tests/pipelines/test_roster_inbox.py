@@ -30,18 +30,9 @@ from pipelines.writes.roster_jobs import (
 )
 from writeback.files.table_file import TableError
 from writeback.inbox.folder import DONE, arrived, move_to_done, read_arrived, remove_old
-from writeback.inbox.requests import (
-    AGAIN_AFTER,
-    AGAIN_WITHIN,
-    ATTENDANCE,
-    ROSTERS,
-    SWIPES,
-    Memory,
-    cursor_of,
-    memory_of,
-    to_read,
-)
+from writeback.inbox.requests import AGAIN_AFTER, AGAIN_WITHIN, Memory, cursor_of, memory_of, to_read
 from writeback.inbox.time_limit import within
+from writeback.kinds import ATTENDANCE, ROSTERS, SWIPES
 from writeback.roster.plan import Plan, Step
 
 SCHOOL = 101

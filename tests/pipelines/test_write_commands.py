@@ -28,7 +28,8 @@ from pipelines.writes.file_jobs import FILE_JOBS
 from writeback.attendance.live_swipe import Swiped
 from writeback.attendance.marking import Marking
 from writeback.bindings import Binder, Binding
-from writeback.notes import Note, forget
+from writeback.notes import forget
+from writeback.store.notes import Note
 from writeback.store.store import open_journal
 
 SCHOOL = 101

@@ -18,16 +18,8 @@ from writeback.inbox.folder import (
     read_arrived,
     remove_old,
 )
-from writeback.inbox.requests import (
-    AGAIN_WITHIN,
-    ATTENDANCE,
-    ROSTERS,
-    Memory,
-    cursor_of,
-    memory_of,
-    to_read,
-    without_further_run,
-)
+from writeback.inbox.requests import AGAIN_WITHIN, Memory, cursor_of, memory_of, to_read, without_further_run
+from writeback.kinds import ATTENDANCE, ROSTERS
 
 LONG_AGO = -1.0
 

@@ -13,8 +13,9 @@ import pytest
 
 from writeback.files.table_file import TableError
 from writeback.inbox import folder as inbox_files
-from writeback.inbox.folder import ROSTERS, arrived, read_arrived
+from writeback.inbox.folder import arrived, read_arrived
 from writeback.inbox.time_limit import FolderAway, within
+from writeback.kinds import ROSTERS
 
 #: Blocks in a system call, as a read of a dead mount does, and then comes to its end.
 BLOCKED = """

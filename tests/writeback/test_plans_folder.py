@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from warehouse.files import locked
-from writeback.notes import Note, begin, end, leave_note, notes, prune
+from writeback.notes import begin, end, leave_note, notes, prune
 from writeback.outcomes import RowOutcome
 from writeback.store.location import LOCK
+from writeback.store.notes import Note
 from writeback.store.store import Store
 
 LONG_AGO = time.time() - 100 * 86_400
@@ -20,23 +21,6 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "plans"
     made.mkdir()
     return made
-
-
-def test_what_is_no_note_is_told_beside_the_notes(folder: Path) -> None:
-    secret = folder.parent / "secret"
-    secret.write_text("hunter2, the first line")
-    (folder / "arrived-a.json").symlink_to(secret)
-    os.mkfifo(folder / "arrived-b.json")
-    (folder / "arrived-c.json").mkdir()
-    (folder / "arrived-d.json").write_text("hunter2")
-    (folder / "arrived-e.json").write_text('{"kind": "hunter2", "school_id": 101, "name": ""}')
-    (folder / "arrived-f.json").write_text("[" * 9999)
-    leave_note(folder.parent, Note("rosters", 101, "r.csv", problem="it makes no sense"))
-    *others, ours = [note.words for note in notes(folder.parent)]
-    assert ours == "Mend the roster r.csv of school 101: it makes no sense"
-    assert others == [
-        f"{folder}/arrived-{letter}.json is no note of campus: delete it." for letter in "abcdef"
-    ]
 
 
 def test_old_links_go_and_old_folders_stay(folder: Path) -> None:
@@ -85,4 +69,15 @@ def test_what_is_under_way_or_unwanted_is_not_told(folder: Path) -> None:
         assert words(folder) == []
     assert len(words(folder)) == 1
     (folder / "p.json").unlink()
+    assert words(folder) == []
+
+
+def test_old_notes_on_files_of_marks_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = folder.parent
+    for kind in ("rosters", "attendance"):
+        leave_note(home, Note(kind, 101, "f.csv", problem="it makes no sense"))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 8 * 86_400)
+    assert words(folder) == ["Mend the roster f.csv of school 101: it makes no sense"]
+    prune(home, 7)
     assert words(folder) == []

@@ -22,9 +22,8 @@ import msgspec
 
 from writeback.files.table_file import READERS, FileContent, TableError, content_of
 from writeback.inbox.time_limit import AWAY, FolderAway, within
+from writeback.kinds import KINDS
 
-#: What a file is, by its folder.
-KINDS = ROSTERS, ATTENDANCE, SWIPES = ("rosters", "attendance", "swipes")
 #: The folder of files that need nothing more.
 DONE = "done"
 DAY = 86_400.0

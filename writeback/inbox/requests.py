@@ -15,9 +15,8 @@ from contextlib import suppress
 
 import msgspec
 
-from writeback.inbox.folder import ATTENDANCE, ROSTERS, SWIPES, Arrived
-
-__all__ = ["ATTENDANCE", "ROSTERS", "SWIPES"]
+from writeback.inbox.folder import Arrived
+from writeback.kinds import ATTENDANCE, ROSTERS
 
 #: Of these the order counts.
 ORDERED = (ROSTERS, ATTENDANCE)

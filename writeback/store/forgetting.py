@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from writeback.store.location import LOCK
 
 def forget_in_store(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> tuple[int, int]:
     """Take forgotten people out of the store: out of records that are not filed yet and out of the marks of
-    unfinished lessons. Delete their swipes, waiting swipes too.
+    unfinished lessons. Delete their swipes, waiting swipes too, and
+    notes that name them.
 
     Returns the rows changed, and the rows removed. Raises sqlite3.Error."""
 
@@ -33,10 +35,23 @@ def forget_in_store(path: Path, school_id: int, matcher: Matcher, *, apply: bool
             return {}
         return {"marks": json.dumps(others)} if others else None
 
+    def in_note(row: dict[str, Any]) -> dict[str, Any] | None:
+        return {} if matcher.cleaned_words(row["content"]) == row["content"] else None
+
     if not path.exists():
         return 0, 0
     with locked(path.with_name(LOCK)):
         writes = change_rows(path, "write", "_school_id", school_id, partial(written, matcher), apply=apply)
         lessons = change_rows(path, "lesson", "school_id", school_id, in_lesson, apply=apply)
         swipes = change_rows(path, "swipe", "school_id", school_id, in_swipe, apply=apply)
-    return writes + lessons, swipes
+        notes = change_rows(path, "note", "school_id", school_id, in_note, apply=apply)
+    return writes + lessons, swipes + notes
+
+
+def forget_notes(path: Path, school_id: int, names: Collection[str], *, apply: bool) -> int:
+    """Delete the notes of a school about files of these names, which were deleted. How many."""
+
+    def clean(row: dict[str, Any]) -> dict[str, Any] | None:
+        return None if any(name in row["content"] for name in names) else {}
+
+    return change_rows(path, "note", "school_id", school_id, clean, apply=apply)

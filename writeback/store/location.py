@@ -9,7 +9,7 @@ LOCK = "writes.lock"
 
 
 def store_path(home: Path) -> Path:
-    """The SQLite file of a home that has the journal, the outbox and unfinished lessons."""
+    """The SQLite file of a home that has journal, outbox, unfinished lessons and notes."""
     return home / "writes.sqlite"
 
 

@@ -1,4 +1,4 @@
-"""The store of a home: one SQLite file with the journal of writes, the outbox and unfinished lessons."""
+"""The store of a home: one SQLite file with journal, outbox, unfinished lessons and notes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from warehouse.durable import durable
 from warehouse.files import locked
 from warehouse.lake.delta import Lake
-from writeback.store import journal, lessons, outbox
+from writeback.store import journal, lessons, notes, outbox
 from writeback.store.location import LOCK, store_path
 
-SCHEMA = journal.SCHEMA + outbox.SCHEMA + lessons.SCHEMA
+SCHEMA = journal.SCHEMA + outbox.SCHEMA + lessons.SCHEMA + notes.SCHEMA
 
 
 class Store:
@@ -22,6 +22,7 @@ class Store:
         self._connection = durable(store_path(home), SCHEMA)
         self.journal = journal.Journal(self._connection)
         self.outbox = outbox.Outbox(self._connection)
+        self.notes = notes.Notes(self._connection)
         self.lessons = lessons.UnfinishedLessons(self._connection)
 
     def __enter__(self) -> Store:

@@ -11,7 +11,7 @@ from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import ask
 from pipelines.settings import Settings
 from writeback.inbox.folder import arrived
-from writeback.inbox.requests import ATTENDANCE, ROSTERS, SWIPES
+from writeback.kinds import ATTENDANCE, ROSTERS, SWIPES
 
 OFF = (
     "Nothing is written to the platform, as CAMPUS_ALLOW_WRITES is not true. A write needs that, and a scope "

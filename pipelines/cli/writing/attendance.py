@@ -14,7 +14,7 @@ from pipelines.writes.reread import cause_of_writing, reread_sessions
 from pipelines.writes.swipes import not_sent, queue_swipes, send_swipes
 from writeback.attendance.live_swipe import Swiped, lesson_of, swipe
 from writeback.files.table_file import TableError, read_file
-from writeback.inbox.requests import ATTENDANCE
+from writeback.kinds import ATTENDANCE
 from writeback.outcomes import RowOutcome
 
 BUILD_SHOWS = "The lake has it; campus build, or the night, brings it into campus.duckdb."

@@ -21,10 +21,11 @@ from pipelines.settings import Settings, SettingsError, claim_home, needs_platfo
 from pipelines.writes.context import Done, Work, carried_out, unread
 from warehouse.load.load_log import schools_loaded
 from writeback.files.table_file import TableError
-from writeback.notes import Note, begin, end, forget
+from writeback.notes import begin, end, forget
 from writeback.outcomes import RowOutcome, counted, in_words
 from writeback.roster.plan_file import PlanError
 from writeback.store.journal import Provenance
+from writeback.store.notes import Note
 
 #: Rows that are named.
 SHOWN = 20
