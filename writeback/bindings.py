@@ -109,8 +109,8 @@ class Binder:
         kind = self.kind
 
         async def bound() -> Mapping[str, Any] | None:
-            found = await self.look(binding.id)
-            return found if found and kind.holder(found) == binding.to else None
+            profile = await self.look(binding.id)
+            return profile if profile and kind.holder(profile) == binding.to else None
 
         try:
             before = await self.look(binding.id)
@@ -162,7 +162,7 @@ def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False
     rows = renamed(table, kind.fields, name)
     columns = rows[0].cells if rows else dict.fromkeys(kind.fields, "")
     id, *others = kind.fields
-    needs(columns, (id,), *((each,) for each in others if not unbind), name=name)
+    needs(columns, (id,), *((field_name,) for field_name in others if not unbind), name=name)
     return [
         Binding(row.line, row.cells[id], row.cells.get(kind.to, ""), row.cells.get("password"), row.problem)
         for row in rows
@@ -170,23 +170,23 @@ def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False
 
 
 def sound(
-    kind: Kind, asked: Sequence[Binding], *, unbind: bool = False
+    kind: Kind, bindings: Sequence[Binding], *, unbind: bool = False
 ) -> tuple[list[Binding], list[RowOutcome]]:
     """Those that make sense, and the others with the reason: of two rows of one card nobody knows which is
     meant."""
     lines: dict[str, list[int]] = defaultdict(list)
-    for one in asked:
-        lines[one.id].append(one.line)
+    for binding in bindings:
+        lines[binding.id].append(binding.line)
     good, refused = [], []
-    for one in asked:
-        problem = one.problem or problem_of(kind, one, unbind=unbind)
-        if not problem and len(lines[one.id]) > 1:
-            told = ", ".join(map(str, lines[one.id]))
-            problem = f"lines {told} have the same {kind.word}_id"
+    for binding in bindings:
+        problem = binding.problem or problem_of(kind, binding, unbind=unbind)
+        if not problem and len(lines[binding.id]) > 1:
+            numbers = ", ".join(map(str, lines[binding.id]))
+            problem = f"lines {numbers} have the same {kind.word}_id"
         if problem:
-            refused.append(RowOutcome(one.line, one.id or f"line {one.line}", "refused", problem))
+            refused.append(RowOutcome(binding.line, binding.id or f"line {binding.line}", "refused", problem))
         else:
-            good.append(one)
+            good.append(binding)
     return good, refused
 
 

@@ -55,11 +55,11 @@ def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | No
     """What a plan needs of a person; None: nothing. waits: it was not carried out yet."""
     by_action = Counter(step.action for step in plan.steps)
     counts = ", ".join(f"{count:,} to {action}" for action, count in sorted(by_action.items()))
-    told = counts if waits else ""
-    if not told and not plan.refused:
+    open_counts = counts if waits else ""
+    if not open_counts and not plan.refused:
         return None
     workbook = path.absolute().with_suffix(".xlsx")
-    return Note(ROSTERS, school_id, Path(plan.source).name, str(workbook), told, len(plan.refused))
+    return Note(ROSTERS, school_id, Path(plan.source).name, str(workbook), open_counts, len(plan.refused))
 
 
 def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Path) -> None:

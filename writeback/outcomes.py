@@ -51,7 +51,7 @@ def words_of(error: CampusError | Halt) -> str:
 
 def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:
     """How many rows met which fate."""
-    return Counter(one.outcome for one in outcomes)
+    return Counter(row.outcome for row in outcomes)
 
 
 def in_words(counts: Counter[str]) -> str:
@@ -66,7 +66,7 @@ def write_outcomes(path: Path, outcomes: Sequence[RowOutcome]) -> None:
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["line", "key", "outcome", "words"])
-        for one in sorted(outcomes, key=lambda one: one.line):
-            texts = (without_identity_numbers(text) for text in (one.key, one.words))
+        for row in sorted(outcomes, key=lambda row: row.line):
+            texts = (without_identity_numbers(text) for text in (row.key, row.words))
             key, words = map(safe_cell, texts)
-            writer.writerow([one.line, key, one.outcome, words])
+            writer.writerow([row.line, key, row.outcome, words])

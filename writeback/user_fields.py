@@ -38,19 +38,19 @@ class FieldWriter:
         await read(self.client, RESOURCES["user_fields"], SliceQuery(self.school_id), collector)
         collector.flush()
         names = {field.name for field in msgspec.structs.fields(UserField)}
-        found = [UserField(**{name: row[name] for name in names}) for row in rows]
-        return {(field.name, field.role): field for field in found}
+        user_fields = [UserField(**{name: row[name] for name in names}) for row in rows]
+        return {(field.name, field.role): field for field in user_fields}
 
     async def put(self, field: UserField) -> RowOutcome:
         """Make a field as it is given, or change the one of its name and role. One whose type is not given
         keeps its type and its options; a new one is a text."""
         sent = False
 
-        async def there() -> UserField | None:
+        async def current() -> UserField | None:
             return (await self.fields()).get((field.name, field.role))
 
         try:
-            before = await there()
+            before = await current()
             content = _content(field, before)
             if before is not None and _same(before, content):
                 return RowOutcome(0, field.name, "unchanged")
@@ -58,7 +58,7 @@ class FieldWriter:
                 return RowOutcome(0, field.name, "waiting", "change it" if before else "make it")
             operation, id = (CREATE_FIELD, None) if before is None else (CHANGE_FIELD, field.name)
             sent = operation.repeatable
-            await self.send(Write(operation, self.school_id, id, content=content), "", there)
+            await self.send(Write(operation, self.school_id, id, content=content), "", current)
         except CampusError as error:
             return failed(0, field.name, error, sent=sent)
         return RowOutcome(0, field.name, "written", "made" if before is None else "changed")
@@ -67,7 +67,7 @@ class FieldWriter:
         """Remove the fields of a name, whatever their roles: the interface names no role for it."""
         sent = False
         try:
-            if not [one for one, _ in await self.fields() if one == name]:
+            if not [existing for existing, _ in await self.fields() if existing == name]:
                 return RowOutcome(0, name, "unchanged", "there is no such field")
             if self.dry:
                 return RowOutcome(0, name, "waiting", "remove it, and all its values")

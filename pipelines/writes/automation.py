@@ -28,7 +28,7 @@ from writeback.store.location import store_path
 from writeback.store.store import Store
 
 #: By what a file is, the job that reads it.
-JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items()}
+JOBS = {ROSTERS: PLAN_ROSTER} | {kind: definition.job for kind, definition in FILE_JOBS.items()}
 #: What is written comes before loads that wait.
 PRIORITY = {"dagster/priority": "10"}
 #: On a run that sends the swipes that wait: of which school.
@@ -46,7 +46,7 @@ def writes_definitions(settings: Settings) -> dg.Definitions:
     jobs = [planning_job(settings), applying_job(settings), *(file_job(settings, kind) for kind in FILE_JOBS)]
     sensors = [files_sensor(settings, folder, kind, job) for kind, job in JOBS.items()] if folder else []
     waiting = [swipes_sensor(settings)] if settings.allow_writes else []
-    assets = [*ASSETS, *(one.asset for one in FILE_JOBS.values())]
+    assets = [*ASSETS, *(job.asset for job in FILE_JOBS.values())]
     return dg.Definitions(assets=assets, jobs=jobs, sensors=[*sensors, *waiting])
 
 
@@ -64,8 +64,8 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         memory, warn = memory_of(context.cursor), context.log.warning
         try:
-            found = arrived(folder, kind, settings.school_ids, warn)
-            _remove_old(settings, folder, kind, found, memory, warn)
+            files = arrived(folder, kind, settings.school_ids, warn)
+            _remove_old(settings, folder, kind, files, memory, warn)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
             return
@@ -73,10 +73,10 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
             context.update_cursor(cursor_of(memory))
             yield dg.SkipReason("CAMPUS_ALLOW_WRITES is not true: files wait in the folder.")
             return
-        due = to_read(kind, found, memory, lambda request: _has_ended(context.instance, request), warn)
+        due = to_read(kind, files, memory, lambda request: _has_ended(context.instance, request), warn)
         context.update_cursor(cursor_of(memory))
-        for one in due:
-            yield _run_request(one, job, memory.requests[one.path])
+        for file in due:
+            yield _run_request(file, job, memory.requests[file.path])
         if not due:
             yield dg.SkipReason(f"No new file is in {folder}.")
 
@@ -148,7 +148,9 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
 
 def of_settings(settings: Settings, schools: Iterable[int]) -> list[int]:
     """Those of some schools that the settings name."""
-    return [one for one in schools if settings.school_ids is None or one in settings.school_ids]
+    return [
+        school_id for school_id in schools if settings.school_ids is None or school_id in settings.school_ids
+    ]
 
 
 def _is_time(instance: dg.DagsterInstance, school_id: int) -> bool:

@@ -64,8 +64,8 @@ async def carried_out(
     Raises what `work` raises."""
     async with open_write_session(settings, runtime, provenance, dry=dry) as session:
         done = await work(WriteContext(settings, runtime, session, school_id, dry))
-        told = any(one.outcome != "waiting" for one in done.outcomes)
-        if results is not None and told and not dry:
+        has_results = any(row.outcome != "waiting" for row in done.outcomes)
+        if results is not None and has_results and not dry:
             # On disk before anything more is asked of a platform that may be away by now.
             write_outcomes(results, done.outcomes)
         task = asyncio.current_task()
@@ -88,9 +88,9 @@ async def read_again(runtime: Runtime, done: Done) -> Done:
 def unread(loaded: Iterable[Loaded]) -> list[str]:
     """What could not be read again, in words."""
     return [
-        f"{one.spec.name} {one.slice} could not be read again: {one.message}"
-        for one in loaded
-        if one.status == "failed"
+        f"{load.spec.name} {load.slice} could not be read again: {load.message}"
+        for load in loaded
+        if load.status == "failed"
     ]
 
 

@@ -77,9 +77,9 @@ FILE_JOBS = {
 
 def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     """The job of the files of a kind."""
-    one = FILE_JOBS[kind]
+    definition = FILE_JOBS[kind]
 
-    @dg.op(name=one.step, pool="platform", required_resource_keys={"campus"})
+    @dg.op(name=definition.step, pool="platform", required_resource_keys={"campus"})
     def step(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
         prune(settings.home, settings.options.writes.keep_plans)
         results = results_path(settings, f"{kind}-{config.school_id}-{context.run_id[:8]}")
@@ -95,7 +95,7 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
         except dg.Failure as failure:
             _note(settings, kind, config, results, problem=told_of(failure))
             raise
-        _show(context, one, config.school_id, done, results)
+        _show(context, definition, config.school_id, done, results)
         refused, problem = counted(done.outcomes)["refused"], _problem(done)
         # Of swipes that wait `campus status` tells by itself.
         told_problem = "" if kind == SWIPES else problem.partition(THEIR_WORDS)[0]
@@ -106,9 +106,9 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
         if problem:
             raise dg.Failure(problem, allow_retries=False)
 
-    @dg.job(name=one.job, executor_def=dg.in_process_executor, description=one.description)
+    @dg.job(name=definition.job, executor_def=dg.in_process_executor, description=definition.description)
     def job() -> None:
-        step.alias(one.job)()
+        step.alias(definition.job)()
 
     return job
 
@@ -148,7 +148,9 @@ def _note(
         forget(settings.home, note)
 
 
-def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Done, results: Path) -> None:
+def _show(
+    context: dg.OpExecutionContext, definition: FileJob, school_id: int, done: Done, results: Path
+) -> None:
     """Tell the counts, and what else is to be known."""
     counts = counted(done.outcomes)
     for line in done.notes:
@@ -157,7 +159,7 @@ def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Do
         context.log.warning(line)
     context.log_event(
         dg.AssetMaterialization(
-            one.asset.key,
+            definition.asset.key,
             description=f"School {school_id}: what became of each row",
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )

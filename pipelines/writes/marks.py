@@ -24,9 +24,9 @@ async def write_marks(context: WriteContext, file: FileContent) -> Done:
     runtime, session = context.runtime, context.session
     index = class_index(runtime, context.school_id)
     planned = plan_marks(table_in(file), index, str(file.path))
-    told = context.settings.options.writes.whole_lessons
+    whole_lessons = context.settings.options.writes.whole_lessons
     with Store(context.settings.home) as store:
-        marking = Marking(session.client, session.write, index, store.lessons, told)
+        marking = Marking(session.client, session.write, index, store.lessons, whole_lessons)
         outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=context.dry)]
 
     async def reread() -> list[Loaded]:
@@ -37,9 +37,9 @@ async def write_marks(context: WriteContext, file: FileContent) -> Done:
         outcomes,
         problem=marking.stopped,
         reread=None if marking.stopped else reread,
-        notes=[FORGETS] if marking.whole and not told else [],
+        notes=[FORGETS] if marking.whole and not whole_lessons else [],
         warnings=[
-            f"{one}: the platform forgot this mark, and takes it from nobody again" for one in marking.lost
+            f"{mark}: the platform forgot this mark, and takes it from nobody again" for mark in marking.lost
         ],
     )
 

@@ -35,12 +35,12 @@ async def reread_sessions(
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
     loaded = []
     for semester_id, calendar in timeline.calendars.items():
-        own = [one for one in sessions if calendar.first <= one.day <= calendar.last]
+        own = [session for session in sessions if calendar.first <= session.day <= calendar.last]
         if own:
-            since = dict.fromkeys(sorted({calendar.week_of(one.day) for one in own}))
+            since = dict.fromkeys(sorted({calendar.week_of(session.day) for session in own}))
             semester = read_semester(runtime.lake, school_id, timeline, semester_id)
             loader = SemesterLoader(runtime, client, cause, semester, since, trailing=False)
-            loaded += [one async for one in loader.load_classes(own)]
+            loaded += [load async for load in loader.load_classes(own)]
     return loaded
 
 
@@ -52,15 +52,15 @@ def sessions_of_swipes(
 ) -> set[Session]:
     """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    held = runtime.lake.read(
+    rows = runtime.lake.read(
         TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
     ).to_pylist()
     in_room = {
-        (place["id"], row["_semester_id"], row["id"]) for row in held for place in row["locations"] or ()
+        (place["id"], row["_semester_id"], row["id"]) for row in rows for place in row["locations"] or ()
     }
-    found = set()
+    marked = set()
     for semester_id, calendar in timeline.calendars.items():
-        pairs = {(one, day) for one, day in classes if calendar.first <= day <= calendar.last} | {
+        pairs = {(class_id, day) for class_id, day in classes if calendar.first <= day <= calendar.last} | {
             (class_id, day)
             for room, day in rooms
             for place, semester, class_id in in_room
@@ -69,18 +69,18 @@ def sessions_of_swipes(
         if pairs:
             semester = read_semester(runtime.lake, school_id, timeline, semester_id)
             weeks = {calendar.week_of(day) for _, day in pairs}
-            asked = {session for week in weeks for session in semester.asked(week)}
-            found |= {session for session in asked if (session.class_id, session.day) in pairs}
-    return found
+            lessons = {session for week in weeks for session in semester.asked(week)}
+            marked |= {session for session in lessons if (session.class_id, session.day) in pairs}
+    return marked
 
 
 async def reread_bindings(
     runtime: Runtime, client: Client, cause: Cause, school_id: int, resource: str, ids: Collection[str]
 ) -> list[Loaded]:
     """Read some cards or devices of a school again. resource: cards or devices."""
-    spec, asked = RESOURCES[resource], tuple(sorted(ids))
-    query = SliceQuery(school_id, cards=asked, devices=asked)
+    spec, sorted_ids = RESOURCES[resource], tuple(sorted(ids))
+    query = SliceQuery(school_id, cards=sorted_ids, devices=sorted_ids)
     loader = Loader(runtime, client, cause, {})
-    requested = {spec: RequestedRows(spec.unit_column or "", asked)}
+    requested = {spec: RequestedRows(spec.unit_column or "", sorted_ids)}
     strategy = Strategy(partial(read_slices, client, query), requested)
     return await loader.load({spec: slice_of(spec, school_id)}, strategy)

@@ -29,23 +29,23 @@ async def reread_users(loader: Loader, people: People, school_id: int, steps: Se
     """Read the users of these steps again, and whatever else shows them. Raises Halt."""
     query = SliceQuery(school_id)
     loaded = await loader.load({FIELDS: slice_of(FIELDS, school_id)}, changes_or_whole(loader.client, query))
-    if people.ignores or len(steps) > ROUND + _held(loader, USERS, school_id) / ROWS_A_QUESTION:
+    if people.ignores or len(steps) > ROUND + _row_count(loader, USERS, school_id) / ROWS_A_QUESTION:
         loaded += await _whole(loader, USERS, school_id)
     else:
         loaded += await _one_by_one(loader, people, school_id, steps)
     roles = {step.role for step in steps}
     for spec in (RESOURCES["reflections"], *(SHOWN_IN[role] for role in SHOWN_IN if role in roles)):
         # As many pages as there are changes, or a few. Else the night brings them.
-        if _held(loader, spec, school_id) <= people.client.page_size * (ROUND + len(steps)):
+        if _row_count(loader, spec, school_id) <= people.client.page_size * (ROUND + len(steps)):
             loaded += await _whole(loader, spec, school_id)
     return loaded
 
 
 async def _whole(loader: Loader, spec: ResourceSpec, school_id: int) -> list[Loaded]:
-    return [one async for one in load_school(loader, school_id, [], [spec])]
+    return [load async for load in load_school(loader, school_id, [], [spec])]
 
 
-def _held(loader: Loader, spec: ResourceSpec, school_id: int) -> int:
+def _row_count(loader: Loader, spec: ResourceSpec, school_id: int) -> int:
     """How many rows the lake has of a school."""
     return loader.runtime.lake.read(TABLES[spec.name], slice_of(spec, school_id), ["id"]).num_rows
 
@@ -56,8 +56,10 @@ async def _one_by_one(loader: Loader, people: People, school_id: int, steps: Seq
 
     async def read_each(collectors: Collectors) -> None:
         [collector] = collectors.values()
-        for found in await asyncio.gather(*(one_by_one.gathered(step.outer_id, step.role) for step in steps)):
-            collector.add(found)
+        for gathered in await asyncio.gather(
+            *(one_by_one.gathered(step.outer_id, step.role) for step in steps)
+        ):
+            collector.add(gathered)
         collector.flush()
 
     # Only of who was deleted it is no accident that he is not found.

@@ -188,9 +188,9 @@ def reason_to_wait(plan: Plan, settings: Settings) -> str:
         return f"{len(left) + deleted:,} would be deleted, archived or disabled (writes.roster)."
     changed = Counter(step.role for step in plan.steps if step.action != "delete")
     for role, count in changed.items():
-        there = plan.managed.get(role, 0)
-        if count > max(FEW, writes.inbox.max_changed_share * there):
-            return f"{count:,} of role {role} would be made or changed; {there:,} are there ({SHARE})."
+        existing = plan.managed.get(role, 0)
+        if count > max(FEW, writes.inbox.max_changed_share * existing):
+            return f"{count:,} of role {role} would be made or changed; {existing:,} are there ({SHARE})."
     return ""
 
 
@@ -266,8 +266,8 @@ def read_roster(settings: Settings, source: str) -> Roster:
     if path.exists() or path.suffix.lower() in READERS:
         file = read_file(path)
         return Roster(source, table_in(file), digest(file.content))
-    table, told = _of_warehouse(settings, source), settings.options.writes.roster.columns
-    secret = [column for column in table.columns if field_of(column, told) in SECRET]
+    table, column_fields = _of_warehouse(settings, source), settings.options.writes.roster.columns
+    secret = [column for column in table.columns if field_of(column, column_fields) in SECRET]
     if secret:
         raise TableError(
             f"{source}: {', '.join(secret)} is taken from a file alone, never from the warehouse"
@@ -282,11 +282,11 @@ def put_roster_away(settings: Settings, plan: Plan) -> str:
     if folder is None or source.parent != folder / str(plan.school_id) / ROSTERS:
         return ""
     try:
-        file, found = read_arrived(folder, ROSTERS, plan.school_id, source.name)
+        file, arrived_file = read_arrived(folder, ROSTERS, plan.school_id, source.name)
         if digest(file.content) != plan.sha256:
             return ""
         for other in arrived(folder, ROSTERS, [plan.school_id], lambda _line: None):
-            if other.changed <= found.changed:
+            if other.changed <= arrived_file.changed:
                 move_to_done(folder, ROSTERS, other)
     except (TableError, OSError) as error:
         return f"{plan.source} cannot be moved to done: {error}"
@@ -299,9 +299,9 @@ def _of_warehouse(settings: Settings, source: str) -> TableFile:
         raise TableError(f"{source} is no file, and no schema.table of {settings.published}")
     try:
         with opened_published(settings.published) as con:
-            found = con.execute(f"FROM {relation(source)}")
-            columns = [column[0] for column in found.description or ()]
-            rows = found.fetchall()
+            cursor = con.execute(f"FROM {relation(source)}")
+            columns = [column[0] for column in cursor.description or ()]
+            rows = cursor.fetchall()
     except duckdb.Error as error:
         raise TableError(f"{source} cannot be read of {settings.published}: {error}") from None
     return table_of(enumerate([columns, *rows], 1), f"{schema}.{name}")
@@ -315,8 +315,9 @@ def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
     if digest(file.content) != plan.sha256:
         raise PlanError(f"{plan.source} has changed since the plan was made of it: make a new plan")
     table = table_in(file)
-    told = settings.options.writes.roster.columns
+    column_fields = settings.options.writes.roster.columns
     lines = {
-        row.line: {field_of(column, told): cell for column, cell in row.cells.items()} for row in table.rows
+        row.line: {field_of(column, column_fields): cell for column, cell in row.cells.items()}
+        for row in table.rows
     }
     return secrets_of(lines, plan.steps)

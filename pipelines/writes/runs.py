@@ -51,8 +51,8 @@ def file_of_run(
     folder = settings.options.writes.inbox.folder
     if folder is None:
         raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
-    file, found = read_arrived(folder, kind, config.school_id, config.file)
-    if config.stamp and config.stamp != found.stamp:
+    file, arrived = read_arrived(folder, kind, config.school_id, config.file)
+    if config.stamp and config.stamp != arrived.stamp:
         context.log.info(f"{file.path} has changed since: the next look requests another run.")
         return None
     tags = {PATH_TAG: str(file.path), CONTENT_TAG: digest(file.content)[:32]}
@@ -60,10 +60,10 @@ def file_of_run(
     if config.stamp and _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
         context.log.info(f"{file.path} has the content that was read last, and is left alone.")
         if not any(note.counts and note.school_id == config.school_id for note in notes(settings.home)):
-            put_away(context, settings, kind, found)
+            put_away(context, settings, kind, arrived)
         return None
     context.instance.add_run_tags(context.run_id, tags)
-    return file, found
+    return file, arrived
 
 
 def put_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file: Arrived) -> None:
@@ -115,5 +115,5 @@ def told_of(failure: dg.Failure) -> str:
     return str(failure.metadata[TOLD].value) if TOLD in failure.metadata else "see its run in the UI"
 
 
-def _failure(error: Exception, told: str) -> dg.Failure:
-    return dg.Failure(str(error), metadata={TOLD: told}, allow_retries=False)
+def _failure(error: Exception, public_words: str) -> dg.Failure:
+    return dg.Failure(str(error), metadata={TOLD: public_words}, allow_retries=False)

@@ -39,34 +39,36 @@ def queue_swipes(home: Path, file: FileContent | None, school_id: int, *, dry: b
     if not dry:
         with Store(home) as store:
             sent = store.outbox.add(swipes)
-        others += [RowOutcome(one.line, one.key, "unchanged", "the platform has it already") for one in sent]
+        others += [
+            RowOutcome(swipe.line, swipe.key, "unchanged", "the platform has it already") for swipe in sent
+        ]
     return SwipeFile(name, tuple(swipes), tuple(others))
 
 
 async def send_swipes(context: WriteContext, swipe_file: SwipeFile) -> Done:
     """Send the waiting swipes of a school, those of the file among them."""
     if context.dry:
-        waiting = [RowOutcome(one.line, one.key, "waiting", "send") for one in swipe_file.swipes]
+        waiting = [RowOutcome(swipe.line, swipe.key, "waiting", "send") for swipe in swipe_file.swipes]
         return Done([*swipe_file.others, *waiting])
-    school_id, runtime, found = context.school_id, context.runtime, offline.Sent()
+    school_id, runtime, sent = context.school_id, context.runtime, offline.Sent()
     away = False
     with Store(context.settings.home) as store:
         outbox = store.outbox
         try:
-            await offline.send_waiting(outbox, school_id, context.session.write, found)
+            await offline.send_waiting(outbox, school_id, context.session.write, sent)
         except (CampusError, Halt) as error:
-            found.trouble, away = str(error), isinstance(error, Halt)
+            sent.trouble, away = str(error), isinstance(error, Halt)
         except asyncio.CancelledError:
-            found.trouble, away = "Interrupted.", True
-        outcomes = offline.outcomes_of(outbox, school_id, found, swipe_file.name)
+            sent.trouble, away = "Interrupted.", True
+        outcomes = offline.outcomes_of(outbox, school_id, sent, swipe_file.name)
         outbox.prune()
 
     async def reread() -> list[Loaded]:
-        sessions = sessions_of_swipes(runtime, school_id, found.classes, found.rooms)
+        sessions = sessions_of_swipes(runtime, school_id, sent.classes, sent.rooms)
         cause = cause_of_writing(context.session.provenance.run_id)
         return await reread_sessions(runtime, context.session.client, cause, school_id, sessions)
 
-    problem = f"{found.trouble} {KEPT}" if found.trouble else ""
+    problem = f"{sent.trouble} {KEPT}" if sent.trouble else ""
     return Done([*swipe_file.others, *outcomes], problem=problem, reread=None if away else reread)
 
 

@@ -65,12 +65,12 @@ async def lesson_of(client: Client, school_id: int, swiped: Swiped) -> Session |
     Raises the client's errors."""
     if swiped.student is None or swiped.class_id is None:
         return None
-    found = [
+    lessons = [
         Session(swiped.class_id, row.checked_at, row.lesson)
         for row in await _records(client, school_id, swiped.student)
         if row.klass is not None and row.klass.id == swiped.class_id and row.checked_at and row.lesson
     ]
-    return max(found, key=lambda one: (one.day, one.lesson), default=None)
+    return max(lessons, key=lambda lesson: (lesson.day, lesson.lesson), default=None)
 
 
 async def _holder(client: Client, send: SendOnce, school_id: int, card: str) -> int | None:

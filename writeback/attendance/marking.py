@@ -52,18 +52,18 @@ class Marking:
         # The first one shows whether the marks that a request leaves out stay.
         first, others = list(lessons.items())[:1], list(lessons.items())[1:]
         for some in (first, others):
-            for found in await side_by_side(self._lesson(*one, dry=dry) for one in some):
-                outcomes += found
+            for rows in await side_by_side(self._lesson(*lesson, dry=dry) for lesson in some):
+                outcomes += rows
         return outcomes
 
     async def _finish_all(self) -> list[RowOutcome]:
         outcomes = []
-        for session, kept in self.unfinished.of(self.index.school_id).items():
+        for session, earlier in self.unfinished.of(self.index.school_id).items():
             try:
-                await self._settle(session, AGAIN, {}, kept)
+                await self._settle(session, AGAIN, {}, earlier)
             except (NotFound, Refusal):
                 # The class is gone, and the lesson with it.
-                self._end(session, kept, {})
+                self._end(session, earlier, {})
             except (CampusError, Halt) as error:
                 if isinstance(error, Halt):
                     self.stopped = self.stopped or str(error)
@@ -100,7 +100,7 @@ class Marking:
         outcome: Outcome = "waiting" if isinstance(error, Transient | Halt) else "refused"
         if session in self.sent:
             outcome, words = "unconfirmed", f"it was sent, and not seen since: {words}"
-        return [one for item in marks.items() for one in _outcomes(session, *item, outcome, words)]
+        return [row for item in marks.items() for row in _outcomes(session, *item, outcome, words)]
 
     async def _carry_out(self, session: Session, marks: Marks, *, dry: bool) -> list[RowOutcome]:
         before = await self._ask(session)
@@ -109,40 +109,40 @@ class Marking:
         else:
             after = await self._write(session, marks, before)
         return [
-            one
+            row
             for student, mark in marks.items()
-            for one in _compared(session, student, mark, before.get(student), after.get(student), dry=dry)
+            for row in _compared(session, student, mark, before.get(student), after.get(student), dry=dry)
         ]
 
     async def _write(self, session: Session, marks: Marks, before: Mapping[int, str]) -> Mapping[int, str]:
         """Write a lesson; what the platform shows of it then."""
-        said = {student: mark.result for student, mark in marks.items()}
-        others = {student: mark for student, mark in before.items() if student not in said}
-        kept = self.unfinished.keep(self.index.school_id, session, others)
+        new = {student: mark.result for student, mark in marks.items()}
+        others = {student: mark for student, mark in before.items() if student not in new}
+        earlier = self.unfinished.keep(self.index.school_id, session, others)
         lines = in_lines([line for mark in marks.values() for line in mark.lines])
         if self.whole:
-            others = {student: mark for student, mark in kept.items() if student not in said}
-            await self._put_whole(session, lines, said, self._sendable(session, others))
-            return self._end(session, kept, await self._ask(session))
-        await self._put(session, lines, said)
-        return await self._settle(session, lines, said, kept)
+            others = {student: mark for student, mark in earlier.items() if student not in new}
+            await self._put_whole(session, lines, new, self._sendable(session, others))
+            return self._end(session, earlier, await self._ask(session))
+        await self._put(session, lines, new)
+        return await self._settle(session, lines, new, earlier)
 
     async def _settle(
-        self, session: Session, lines: str, said: Mapping[int, str], kept: Mapping[int, str]
+        self, session: Session, lines: str, new: Mapping[int, str], earlier: Mapping[int, str]
     ) -> Mapping[int, str]:
         """See that a lesson has all marks that it had; what the platform shows of it then."""
         after: Mapping[int, str] = await self._ask(session)
-        gone = {student: mark for student, mark in kept.items() if student not in after}
+        gone = {student: mark for student, mark in earlier.items() if student not in after}
         self.whole = self.whole or bool(gone)
         if self._sendable(session, gone):
-            others = {student: mark for student, mark in after.items() if student not in said}
-            await self._put_whole(session, lines, said, self._sendable(session, {**others, **gone}))
+            others = {student: mark for student, mark in after.items() if student not in new}
+            await self._put_whole(session, lines, new, self._sendable(session, {**others, **gone}))
             after = await self._ask(session)
-        return self._end(session, kept, after)
+        return self._end(session, earlier, after)
 
-    def _end(self, session: Session, kept: Iterable[int], after: Mapping[int, str]) -> Mapping[int, str]:
+    def _end(self, session: Session, earlier: Iterable[int], after: Mapping[int, str]) -> Mapping[int, str]:
         """A lesson is as it will be: what it lost is told, and nothing is kept of it."""
-        self.lost += [key_of(session, student) for student in sorted(set(kept) - after.keys())]
+        self.lost += [key_of(session, student) for student in sorted(set(earlier) - after.keys())]
         self.unfinished.forget(self.index.school_id, session)
         return after
 
@@ -160,11 +160,11 @@ class Marking:
         return members.get(student, {}).get(session.class_id) == date.max
 
     async def _put_whole(
-        self, session: Session, lines: str, said: Mapping[int, str], others: Mapping[int, str]
+        self, session: Session, lines: str, new: Mapping[int, str], others: Mapping[int, str]
     ) -> Mapping[int, str]:
         """Send these marks with as many others as the platform takes, which may know of a student who left
         since; what it took. Raises Refused where it does not take the marks themselves."""
-        marks = {**said, **others}
+        marks = {**new, **others}
         if not marks:
             return marks
         try:
@@ -174,7 +174,7 @@ class Marking:
             if not others:
                 raise
         half = [*others][: len(others) // 2]
-        taken = await self._put_whole(session, lines, said, {each: others[each] for each in half})
+        taken = await self._put_whole(session, lines, new, {student: others[student] for student in half})
         if len(others) == 1:
             return taken
         rest = {student: mark for student, mark in others.items() if student not in half}

@@ -17,7 +17,7 @@ from writeback.send.writer import Written
 FIELDS = ("class_id", "csin", "date", "lesson", "rid", "usin", "result")
 #: What may be written (absent_from_duty may only be read), and what people call it.
 RESULTS: Mapping[str, str] = {
-    **{each: each for each in ("normal", "absent", "lated", "early_left")},
+    **{result: result for result in ("normal", "absent", "lated", "early_left")},
     "正常": "normal",
     "出勤": "normal",
     "缺勤": "absent",
@@ -81,12 +81,12 @@ class ClassIndex:
             if class_id not in self._semester_of:
                 raise Refusal(f"there is no class {class_id}")
             return class_id
-        found = self._by_code.get(row.get("csin") or "", [])
-        if not row.get("csin") or not found:
+        class_ids = self._by_code.get(row.get("csin") or "", [])
+        if not row.get("csin") or not class_ids:
             raise Refusal(f"there is no class {row['csin']}" if row.get("csin") else "the class is missing")
-        if len(found) > 1:
-            raise Refusal(f"the code {row['csin']} is that of {len(found)} classes: give class_id")
-        return found[0]
+        if len(class_ids) > 1:
+            raise Refusal(f"the code {row['csin']} is that of {len(class_ids)} classes: give class_id")
+        return class_ids[0]
 
     def semester_of(self, session: Session) -> Semester:
         """The semester of a lesson. Raises Refusal where the lesson lies outside of it, or is to come."""
@@ -123,21 +123,21 @@ def plan_marks(table: TableFile, index: ClassIndex, name: str) -> Planned:
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("class_id", "csin"), ("date",), ("lesson",), ("rid", "usin"), ("result",), name=name)
     planned = Planned()
-    said: dict[tuple[Session, int], list[tuple[int, str]]] = defaultdict(list)
+    results: dict[tuple[Session, int], list[tuple[int, str]]] = defaultdict(list)
     for row in rows:
         try:
             session, student, result = _meant(row, index)
-            said[session, student].append((row.line, result))
+            results[session, student].append((row.line, result))
         except Refusal as refusal:
             planned.refused.append(RowOutcome(row.line, _key(row), "refused", str(refusal)))
-    for (session, student), rows_of in said.items():
+    for (session, student), rows_of in results.items():
         lines = tuple(line for line, _ in rows_of)
         if len({result for _, result in rows_of}) == 1:
             planned.lessons[session][student] = Mark(lines, rows_of[0][1])
             continue
-        told = f"lines {', '.join(map(str, lines))} contradict each other"
+        words = f"lines {', '.join(map(str, lines))} contradict each other"
         key = key_of(session, student)
-        planned.refused += [RowOutcome(line, key, "refused", told) for line in lines]
+        planned.refused += [RowOutcome(line, key, "refused", words) for line in lines]
     return planned
 
 
@@ -150,10 +150,10 @@ def _meant(row: TableRow, index: ClassIndex) -> tuple[Session, int, str]:
     if session.lesson < 1:
         raise Refusal("lesson counts from 1")
     student = index.student_of(row.cells, index.semester_of(session), class_id)
-    said = row.cells["result"]
-    result = RESULTS.get(said) or RESULTS.get(said.lower())
+    text = row.cells["result"]
+    result = RESULTS.get(text) or RESULTS.get(text.lower())
     if result is None:
-        raise Refusal(f"result is {said!r}; there are normal, absent, lated and early_left")
+        raise Refusal(f"result is {text!r}; there are normal, absent, lated and early_left")
     return session, student, result
 
 
@@ -168,8 +168,8 @@ def in_lines(lines: Sequence[int]) -> str:
 
 
 def _key(row: TableRow) -> str:
-    told = (name for name in ("class_id", "csin", "date", "lesson", "rid") if row.cells.get(name))
-    return ", ".join(f"{name} {row.cells[name]}" for name in told)
+    names = (name for name in ("class_id", "csin", "date", "lesson", "rid") if row.cells.get(name))
+    return ", ".join(f"{name} {row.cells[name]}" for name in names)
 
 
 def _day(row: Mapping[str, str]) -> date:

@@ -96,13 +96,13 @@ class Sent:
     trouble: str = ""
 
 
-async def send_waiting(outbox: Outbox, school_id: int, send: Send, found: Sent) -> None:
+async def send_waiting(outbox: Outbox, school_id: int, send: Send, sent: Sent) -> None:
     """Send what waits of a school, room by room, each in the order of its moments. found: grows with what the
     platform has taken, so that it is known whatever ends the sending.
 
     A room where the platform fails costs the others nothing: it comes once more after them, in halves, since
     a single record may be why. Raises the errors of `Writer.write` where the platform takes nothing now."""
-    rooms = [_Room(outbox, school_id, room, send, found) for room in outbox.rooms(school_id)]
+    rooms = [_Room(outbox, school_id, room, send, sent) for room in outbox.rooms(school_id)]
     failed = [room for room in rooms if not await room.send_all()]
     for room in failed:
         await room.send_all(halving=True)
@@ -116,7 +116,7 @@ class _Room:
     school_id: int
     id: int
     send: Send
-    found: Sent
+    sent: Sent
     failures: int = 0
 
     async def send_all(self, *, halving: bool = False) -> bool:
@@ -143,7 +143,7 @@ class _Room:
             return True
         except Transient as error:
             self.failures += 1
-            self.found.trouble = self.found.trouble or str(error)
+            self.sent.trouble = self.sent.trouble or str(error)
             if halving and len(batch) > 1 and self.failures < HOPELESS:
                 return await self._halved(batch, halving=True)
             return False
@@ -163,21 +163,21 @@ class _Room:
         if len(results) != len(batch):
             # It took the request, and nobody can tell which result is whose.
             results = [None] * len(batch)
-        ended = [(swipe, *_fate(result)) for swipe, result in zip(batch, results, strict=True)]
+        ended = [(swipe, *_state_of(result)) for swipe, result in zip(batch, results, strict=True)]
         self._end(ended)
         for (swipe, state, _), result in zip(ended, results, strict=True):
             day, class_id = date.fromisoformat(swipe.created_at[:10]), class_of(result)
             if state == "sent" and class_id is None:
-                self.found.rooms.add((self.id, day))
+                self.sent.rooms.add((self.id, day))
             elif state == "sent" and class_id is not None:
-                self.found.classes.add((class_id, day))
+                self.sent.classes.add((class_id, day))
 
     def _end(self, ended: Sequence[tuple[Swipe, State, str]]) -> None:
         self.outbox.end(ended)
-        self.found.ended += ended
+        self.sent.ended += ended
 
 
-def _fate(result: Any) -> tuple[State, str]:
+def _state_of(result: Any) -> tuple[State, str]:
     """What a result of the platform says of its swipe. One without a status is taken for a yes."""
     if not isinstance(result, dict):
         return "sent", ""
@@ -193,7 +193,7 @@ def class_of(result: Any) -> int | None:
     return class_id if isinstance(class_id, int) else None
 
 
-def outcomes_of(outbox: Outbox, school_id: int, found: Sent, source: str) -> list[RowOutcome]:
+def outcomes_of(outbox: Outbox, school_id: int, sent: Sent, source: str) -> list[RowOutcome]:
     """What became of the swipes that were sent, and those that wait still. source: the file whose swipes
     are reported by their lines; other swipes are reported with the name of their file."""
     waiting: list[tuple[Swipe, State, str]] = [
@@ -205,5 +205,5 @@ def outcomes_of(outbox: Outbox, school_id: int, found: Sent, source: str) -> lis
         RowOutcome(swipe.line, swipe.key, OUTCOMES[state], words)
         if swipe.source == source
         else RowOutcome(0, f"{swipe.key} (line {swipe.line} of {swipe.source})", OUTCOMES[state], words)
-        for swipe, state, words in [*found.ended, *waiting]
+        for swipe, state, words in [*sent.ended, *waiting]
     ]

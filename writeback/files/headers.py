@@ -28,16 +28,17 @@ NAMES: Mapping[str, str] = {
 }
 
 
-def renamed(table: TableFile, known: Collection[str], name: str) -> list[TableRow]:
+def renamed(table: TableFile, field_names: Collection[str], name: str) -> list[TableRow]:
     """The rows with their cells by field. known: the fields that there are. name: of the file.
 
     Raises TableError for a column that stands for none of them."""
     fields = {column: NAMES.get(column, column.lower()) for column in table.columns}
     for column, field in fields.items():
-        if field not in known:
-            there_are = ", ".join(sorted(known))
+        if field not in field_names:
+            there_are = ", ".join(sorted(field_names))
             raise TableError(
-                f"{name}: nobody knows the column {column!r}{nearest(field, known)}; there are: {there_are}"
+                f"{name}: nobody knows the column {column!r}{nearest(field, field_names)}; "
+                f"there are: {there_are}"
             )
     if len({*fields.values()}) < len(fields):
         raise TableError(f"{name}: two columns mean the same: {', '.join(fields)}")
@@ -49,9 +50,9 @@ def renamed(table: TableFile, known: Collection[str], name: str) -> list[TableRo
 
 def needs(rows_have: Collection[str], *alternatives: Collection[str], name: str) -> None:
     """Raises TableError where of some alternatives no column is there."""
-    for one in alternatives:
-        if not set(one) & set(rows_have):
-            raise TableError(f"{name}: the column {' or '.join(one)} is missing")
+    for names in alternatives:
+        if not set(names) & set(rows_have):
+            raise TableError(f"{name}: the column {' or '.join(names)} is missing")
 
 
 _DAY = r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?"

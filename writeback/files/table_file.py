@@ -121,11 +121,11 @@ def read_file(path: Path) -> FileContent:
 def content_of(descriptor: int, path: Path) -> FileContent:
     """The content of an open file, which is closed. Raises TableError, and OSError."""
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise TableError(f"{path} is no regular file")
-        content = b"" if found.st_size > MOST_BYTES else file.read(MOST_BYTES + 1)
-    if found.st_size > MOST_BYTES or len(content) > MOST_BYTES:
+        content = b"" if status.st_size > MOST_BYTES else file.read(MOST_BYTES + 1)
+    if status.st_size > MOST_BYTES or len(content) > MOST_BYTES:
         raise TableError(f"{path} has more than {MOST_BYTES // 1_000_000} MB: is it the right file?")
     return FileContent(path, content)
 
@@ -232,8 +232,8 @@ def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile
         if any(texts[len(columns) :]):
             raise TableError(f"{name}, line {line}: more cells than the first line has names")
         if any(texts):
-            found = dict(zip(columns, texts + [""] * len(columns), strict=False))
-            rows.append(TableRow(line, found, _problem(found)))
+            named = dict(zip(columns, texts + [""] * len(columns), strict=False))
+            rows.append(TableRow(line, named, _problem(named)))
     return TableFile(tuple(columns), tuple(rows))
 
 

@@ -89,8 +89,10 @@ def _of_old(old: _OldMemory) -> Memory:
     """The files that an earlier version has read are still in the folder: to read them again would undo what
     others changed since."""
     requests = {
-        path: Request(_old_stamp(one.stamp), _place(path), one.first, one.last, one.times, one.ended)
-        for path, one in old.asked.items()
+        path: Request(
+            _old_stamp(request.stamp), _place(path), request.first, request.last, request.times, request.ended
+        )
+        for path, request in old.asked.items()
     }
     return Memory({path: _old_stamp(stamp) for path, stamp in old.seen.items()}, requests, old.youngest)
 

@@ -78,9 +78,9 @@ class Applier:
         deletions. Raises nothing of the platform's: what ends it, an interrupt too, is in `stopped`."""
         steps = self.plan.steps
         for group in (
-            [one for one in steps if one.action != "delete" and one.role != GUARDIAN],
-            [one for one in steps if one.action != "delete" and one.role == GUARDIAN],
-            [one for one in steps if one.action == "delete"],
+            [step for step in steps if step.action != "delete" and step.role != GUARDIAN],
+            [step for step in steps if step.action != "delete" and step.role == GUARDIAN],
+            [step for step in steps if step.action == "delete"],
         ):
             waiting = iter(group)
             workers = min(self.at_a_time, len(group))
@@ -95,21 +95,23 @@ class Applier:
     async def _work(self, waiting: Iterable[Step]) -> None:
         for step in waiting:
             if self._applied.stopped:
-                self._note(step, _told(step, "waiting", "not begun"))
+                self._note(step, _row_outcome(step, "waiting", "not begun"))
                 continue
             try:
                 outcome = await self._carry_out(step)
             except _Ended as ended:
-                outcome = _told(step, ended.outcome, ended.words)
+                outcome = _row_outcome(step, ended.outcome, ended.words)
             except (CampusError, Halt) as error:
                 # Of a question: nothing has been sent.
                 self._stop_at(error)
-                outcome = _told(step, "waiting", f"nothing was sent: {words_of(error)}")
+                outcome = _row_outcome(step, "waiting", f"nothing was sent: {words_of(error)}")
             except asyncio.CancelledError:
                 self._interrupted()
-                outcome = _told(step, "waiting", "not begun")
+                outcome = _row_outcome(step, "waiting", "not begun")
                 if step.outer_id in self._sent:
-                    outcome = _told(step, "unconfirmed", "it was sent, and interrupted before the answer")
+                    outcome = _row_outcome(
+                        step, "unconfirmed", "it was sent, and interrupted before the answer"
+                    )
             self._note(step, outcome)
             self._heed(outcome)
 
@@ -145,10 +147,12 @@ class Applier:
             )
 
     async def _carry_out(self, step: Step) -> RowOutcome:
-        found = await self._look_up(step)
-        if len(found) > 1:
-            return _told(step, "refused", f"{len(found)} users have this outer_id now: {_ids(found)}")
-        person = found[0] if found else None
+        people = await self._look_up(step)
+        if len(people) > 1:
+            return _row_outcome(
+                step, "refused", f"{len(people)} users have this outer_id now: {_ids(people)}"
+            )
+        person = people[0] if people else None
         if step.action == "create":
             return await self._create(step, person)
         if step.action == "delete":
@@ -156,9 +160,9 @@ class Applier:
         return await self._change(step, person)
 
     async def _look_up(self, step: Step) -> list[Person]:
-        found = await self.people.find(step.outer_id, step.role)
-        if found or not step.links_usin:
-            return found
+        people = await self.people.find(step.outer_id, step.role)
+        if people or not step.links_usin:
+            return people
         # A user who is to get this outer_id has none to be found by.
         linked = await self.people.find(step.links_usin, step.role, by="usin")
         return linked if len(linked) == 1 else []
@@ -167,18 +171,20 @@ class Applier:
         if person is not None:
             self._created[step.outer_id] = person["id"]
         elif self.dry:
-            return _told(step, "waiting", "create")
+            return _row_outcome(step, "waiting", "create")
         after = await self._with_student(step)
         if person is not None:
             if _has(person, after):
-                return _told(step, "unchanged", "made before")
-            return _told(step, "refused", f"user {person['id']} has this outer_id by now; {HAVE_MOVED}")
+                return _row_outcome(step, "unchanged", "made before")
+            return _row_outcome(
+                step, "refused", f"user {person['id']} has this outer_id by now; {HAVE_MOVED}"
+            )
         if step.student and "student_id" not in after:
-            return _told(step, "refused", f"the student {step.student} could not be made")
+            return _row_outcome(step, "refused", f"the student {step.student} could not be made")
 
         async def look() -> Person | None:
-            there = await self.people.find(step.outer_id, step.role, fresh=True)
-            return there[0] if there else None
+            people = await self.people.find(step.outer_id, step.role, fresh=True)
+            return people[0] if people else None
 
         content = {**after, **self.secrets.get(step.line, {})}
         written = await self._send(Write(CREATE_USER, self.plan.school_id, content=content), step, look)
@@ -187,52 +193,56 @@ class Applier:
             self._created[step.outer_id] = shown["id"]
         if written.lost:
             self._doubtful[step.line] = step
-        kept = await self._kept(step, after, shown)
-        return _told(step, "written", "created" + (f"; the platform does not take {kept}" if kept else ""))
+        ignored = await self._ignored_fields(step, after, shown)
+        return _row_outcome(
+            step, "written", "created" + (f"; the platform does not take {ignored}" if ignored else "")
+        )
 
     async def _change(self, step: Step, person: Person | None) -> RowOutcome:
         if person is None or person["id"] != step.id:
-            return _told(step, "refused", f"user {step.id} has not this outer_id any more; {HAVE_MOVED}")
+            return _row_outcome(
+                step, "refused", f"user {step.id} has not this outer_id any more; {HAVE_MOVED}"
+            )
         if _has(person, step.after):
-            return _told(step, "unchanged", "changed before")
+            return _row_outcome(step, "unchanged", "changed before")
         moved = [name for name, value in step.before.items() if not same(person.get(name), value)]
         moved = [name for name in moved if not same(person.get(name), step.after[name])]
         if moved:
-            return _told(
+            return _row_outcome(
                 step, "refused", f"{', '.join(moved)} changed on the platform since the plan; {HAVE_MOVED}"
             )
         if self.dry:
-            return _told(step, "waiting", f"change {', '.join(step.after)}")
+            return _row_outcome(step, "waiting", f"change {', '.join(step.after)}")
         whole = {**self.people.sendable(person), **step.after}
         write = Write(CHANGE_USER, self.plan.school_id, step.id, content=dict(step.after), whole=whole)
         written = await self._send(write, step)
         shown = self.people.shown(written.value)
-        kept = await self._kept(step, step.after, shown)
+        ignored = await self._ignored_fields(step, step.after, shown)
         # What a change means for other fields the platform knows; but who is sent whole may lose some.
         emptied = await self._emptied(step, person, shown) if written.whole else ""
         if emptied:
             self._stop(f"a change of user {step.id} emptied {emptied} there, of which the plan says nothing")
-        if kept:
-            return _told(step, "refused", f"it was sent, and the platform does not take {kept}")
-        return _told(step, "written", f"changed {', '.join(step.after)}")
+        if ignored:
+            return _row_outcome(step, "refused", f"it was sent, and the platform does not take {ignored}")
+        return _row_outcome(step, "written", f"changed {', '.join(step.after)}")
 
     async def _delete(self, step: Step, person: Person | None) -> RowOutcome:
         left = person is not None and person["status"] == ARCHIVED != step.before["status"]
         if person is None or (left and person["id"] == step.id):
-            return _told(step, "unchanged", "deleted before")
+            return _row_outcome(step, "unchanged", "deleted before")
         if person["id"] != step.id or not _has(person, step.before):
-            return _told(step, "refused", f"user {person['id']} changed since the plan; {HAVE_MOVED}")
+            return _row_outcome(step, "refused", f"user {person['id']} changed since the plan; {HAVE_MOVED}")
         if self.dry:
-            return _told(step, "waiting", "delete")
+            return _row_outcome(step, "waiting", "delete")
         await self._send(Write(DELETE_USER, self.plan.school_id, step.id), step)
-        return _told(step, "written", "deleted")
+        return _row_outcome(step, "written", "deleted")
 
     async def _with_student(self, step: Step) -> dict[str, Any]:
         """What a user is made with; of a guardian with the student's id, if there is that student by now."""
         if step.student and step.student not in self._created:
-            found = await self.people.find(step.student, STUDENT, fresh=True)
-            if len(found) == 1:
-                self._created[step.student] = found[0]["id"]
+            students = await self.people.find(step.student, STUDENT, fresh=True)
+            if len(students) == 1:
+                self._created[step.student] = students[0]["id"]
         student = self._created.get(step.student)
         return dict(step.after) if student is None else {**step.after, "student_id": student}
 
@@ -243,25 +253,25 @@ class Applier:
             return await self.send(write, _row(step), look)
         except (CampusError, Halt) as error:
             self._stop_at(error)
-            said = words_of(error)
+            words = words_of(error)
             if isinstance(error, Unconfirmed) and look is not None:
                 self._doubtful[step.line] = step
             if isinstance(error, (Transient, Halt)) and not write.operation.repeatable:
-                raise _Ended("waiting", f"nothing was written: {said}") from None
+                raise _Ended("waiting", f"nothing was written: {words}") from None
             if isinstance(error, (Unconfirmed, Transient, Halt)):
-                raise _Ended("unconfirmed", said) from None
-            raise _Ended("refused", said) from None
+                raise _Ended("unconfirmed", words) from None
+            raise _Ended("refused", words) from None
 
-    async def _kept(self, step: Step, sent: Mapping[str, Any], shown: Person) -> str:
+    async def _ignored_fields(self, step: Step, sent: Mapping[str, Any], shown: Person) -> str:
         """The fields of what was sent that the platform did not take, in words; empty: none, or it shows
         none. An answer may be older than the write, so that a look has the last word."""
         if all(same(shown[name], value) for name, value in sent.items() if name in shown):
             return ""
         try:
-            there = await self.people.find(str(sent.get("outer_id", step.outer_id)), step.role, fresh=True)
+            people = await self.people.find(str(sent.get("outer_id", step.outer_id)), step.role, fresh=True)
         except (CampusError, Halt):
-            there = []
-        now = there[0] if len(there) == 1 else shown
+            people = []
+        now = people[0] if len(people) == 1 else shown
         return ", ".join(name for name, value in sent.items() if name in now and not same(now[name], value))
 
     async def _emptied(self, step: Step, before: Person, shown: Person) -> str:
@@ -270,49 +280,51 @@ class Applier:
 
         def empty(now: Person) -> str:
             others = (name for name in now if name in before and name not in step.after)
-            return ", ".join(one for one in others if same(now[one], None) and not same(before[one], None))
+            return ", ".join(
+                name for name in others if same(now[name], None) and not same(before[name], None)
+            )
 
         if self._changed and not empty(shown):
             return ""
         self._changed = True
         try:
-            there = await self.people.find(
+            people = await self.people.find(
                 str(step.after.get("outer_id", step.outer_id)), step.role, fresh=True
             )
         except (CampusError, Halt):
-            there = []
-        return empty(there[0] if len(there) == 1 else shown)
+            people = []
+        return empty(people[0] if len(people) == 1 else shown)
 
     async def _look_again(self) -> None:
         """Look once more at those of whom an answer was lost: what the platform did late shows by now."""
         await asyncio.sleep(self.settling)
         places = asyncio.Semaphore(self.at_a_time)
-        outcomes = {one.line: one for one in self._applied.outcomes}
+        outcomes = {row.line: row for row in self._applied.outcomes}
 
         async def look(step: Step) -> None:
             async with places:
                 try:
-                    there = await self.people.find(step.outer_id, step.role, fresh=True)
+                    people = await self.people.find(step.outer_id, step.role, fresh=True)
                 except (CampusError, Halt):
                     return
-            if len(there) > 1:
-                words = f"{len(there)} users have this outer_id now: {_ids(there)}. Delete one there."
-                outcomes[step.line] = _told(step, "unconfirmed", words)
-            elif there and outcomes[step.line].outcome == "unconfirmed":
-                outcomes[step.line] = _told(step, "written", "created")
+            if len(people) > 1:
+                words = f"{len(people)} users have this outer_id now: {_ids(people)}. Delete one there."
+                outcomes[step.line] = _row_outcome(step, "unconfirmed", words)
+            elif people and outcomes[step.line].outcome == "unconfirmed":
+                outcomes[step.line] = _row_outcome(step, "written", "created")
 
         await asyncio.gather(*map(look, self._doubtful.values()))
         self._applied.outcomes = [
-            outcomes[one.line] if one.line in self._doubtful else one for one in self._applied.outcomes
+            outcomes[row.line] if row.line in self._doubtful else row for row in self._applied.outcomes
         ]
 
 
-def _told(step: Step, outcome: Outcome, words: str) -> RowOutcome:
+def _row_outcome(step: Step, outcome: Outcome, words: str) -> RowOutcome:
     return RowOutcome(step.line, step.outer_id, outcome, words)
 
 
 def _ids(people: Sequence[Person]) -> str:
-    return ", ".join(str(one["id"]) for one in people)
+    return ", ".join(str(person["id"]) for person in people)
 
 
 def _has(person: Person, values: Mapping[str, Any]) -> bool:

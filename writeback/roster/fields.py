@@ -37,8 +37,8 @@ def _choice(name: str, words: Mapping[str, Any], *headers: str) -> RosterField:
 
 
 STANDARD: Mapping[str, RosterField] = {
-    each.name: each
-    for each in (
+    roster_field.name: roster_field
+    for roster_field in (
         RosterField("outer_id", headers=("外部编号", "外部ID", "外部id")),
         RosterField("usin", headers=("学号", "工号", "学工号", "账号")),
         RosterField("name", headers=("姓名", "名称")),
@@ -63,7 +63,7 @@ STANDARD: Mapping[str, RosterField] = {
         _choice("guardian_role", {"父亲": 1, "母亲": 2, "其他": 0}, "家长关系", "关系"),
     )
 }
-HEADERS = {header: each.name for each in STANDARD.values() for header in each.headers}
+HEADERS = {header: roster_field.name for roster_field in STANDARD.values() for header in roster_field.headers}
 
 #: What a name has that was meant to be something else; `unusual_text: send` lets it pass.
 _FORMULA = re.compile(r"[=@]")
@@ -95,15 +95,15 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
     """What a cell means. words: of campus.yaml, theirs to ours. Raises Refused."""
     text = str(words.get(text, text))
     if spec.kind == "choice":
-        found = spec.words.get(text, spec.words.get(text.lower()))
-        if found is None:
+        value = spec.words.get(text, spec.words.get(text.lower()))
+        if value is None:
             there_are = ", ".join(dict.fromkeys(str(value) for value in spec.words.values()))
             chinese = "、".join(word for word, value in spec.words.items() if word != str(value))
             raise Refused(
                 f"{spec.name} is {text!r}; there are {there_are}",
                 f"{in_chinese(spec.name)}为“{text}”，可填：{chinese}",
             )
-        return found
+        return value
     if spec.kind == "number":
         if not text.isdecimal():
             raise Refused(
@@ -167,9 +167,9 @@ def _is_unseen(letter: str) -> bool:
     return category in _UNSEEN or (category == "Cn" and ord(letter) not in _IDEOGRAPHS)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether the platform has a value as the roster does: an empty text is none."""
-    return bool(_plain(one) == _plain(other))
+    return bool(_plain(value) == _plain(other))
 
 
 def _plain(value: Any) -> Any:

@@ -112,7 +112,9 @@ class _Planner:
         options: PlanOptions,
     ) -> None:
         differing = compare(rows, people, link_by_usin=options.link_by_usin)
-        self._differences = {found["row_line"]: found for found in differing.iter_rows(named=True)}
+        self._differences = {
+            difference["row_line"]: difference for difference in differing.iter_rows(named=True)
+        }
         self._people = {person["id"]: person for person in people}
         self._students = {row.outer_id: row for row in rows if row.values["role"] == STUDENT}
         self._fields = fields

@@ -65,13 +65,16 @@ class People:
         self._compares = self.spec is USERS
         self._reads = self.client.with_id_numbers() if self._compares else self.client
         if self._compares:
-            custom = [CustomField(one.name, one.label, one.options) for one in self.fields.values()]
+            custom = [
+                CustomField(custom_field.name, custom_field.label, custom_field.options)
+                for custom_field in self.fields.values()
+            ]
             self.spec = with_custom_fields(USERS, custom, keep_id_numbers=False)
 
     async def everybody(self) -> list[Person]:
         """All users, whatever their role and status. Raises CampusError, also where some may be missing."""
-        found: list[Person] = []
-        collector = _Rows(self.spec, found)
+        people: list[Person] = []
+        collector = _Rows(self.spec, people)
         await read(self._reads, self.spec, SliceQuery(self.school_id), collector)
         account = collector.account
         if account.failed or account.bad or not account.complete:
@@ -80,7 +83,7 @@ class People:
                 f"the users of school {self.school_id} could not be read whole: {why or 'rows are missing'}.",
                 "Nothing is planned from a part of them: run again, or see campus doctor.",
             )
-        return found
+        return people
 
     async def find(
         self, value: str, role: int, by: Literal["outer_id", "usin"] = "outer_id", *, fresh: bool = False
@@ -93,15 +96,15 @@ class People:
         if not self._tried:
             # The first shows whether the filter is ignored; the others need not all be sent everybody.
             async with self._first:
-                return await self._found(value, role, by, asked_at, fresh=fresh)
-        return await self._found(value, role, by, asked_at, fresh=fresh)
+                return await self._find(value, role, by, asked_at, fresh=fresh)
+        return await self._find(value, role, by, asked_at, fresh=fresh)
 
-    async def _found(self, value: str, role: int, by: str, asked_at: float, *, fresh: bool) -> list[Person]:
+    async def _find(self, value: str, role: int, by: str, asked_at: float, *, fresh: bool) -> list[Person]:
         if not self.ignores:
-            found = await self.gathered(value, role, by)
+            gathered = await self.gathered(value, role, by)
             self._tried = True
             if not self.ignores:
-                return _rows_of(found, self.spec)
+                return _rows_of(gathered, self.spec)
         async with self._one_at_a_time:
             if self._read_at < (asked_at if fresh else asked_at - STALE):
                 began = time.monotonic()
@@ -112,14 +115,14 @@ class People:
     async def gathered(self, value: str, role: int, by: str = "outer_id") -> Gathered:
         """What the platform answers to a question for one user, as it is read into the lake. Where it
         `ignores` that, archived and disabled users may be missing. Raises CampusError."""
-        found = await self._asked({by: value}, role)
+        answer = await self._query({by: value}, role)
         # Whoever is archived or disabled may be in no list that does not ask for him.
-        if not found.rows and not self.ignores and await self._hides_some():
+        if not answer.rows and not self.ignores and await self._hides_some():
             for status in HIDDEN_STATUSES:
-                found = found if found.rows else await self._asked({by: value, "status": status}, role)
-        return found
+                answer = answer if answer.rows else await self._query({by: value, "status": status}, role)
+        return answer
 
-    async def _asked(self, filters: Mapping[str, str], role: int) -> Gathered:
+    async def _query(self, filters: Mapping[str, str], role: int) -> Gathered:
         """What the platform answers to a filter, without those that it was not asked for."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
@@ -144,8 +147,8 @@ class People:
             [row] = page_of(self.spec, body, keep_id_numbers=self._compares).rows
         except (TornBody, UnexpectedAnswer, ValueError):
             return {}
-        known = [(each.name, each.wire) for each in fields(self.spec.contract)]
-        return {wire: getattr(row, name) for name, wire in known if wire in answer}
+        names = [(column.name, column.wire) for column in fields(self.spec.contract)]
+        return {wire: getattr(row, name) for name, wire in names if wire in answer}
 
     def sendable(self, person: Person) -> dict[str, Any]:
         """What may be sent of a user as he is."""
@@ -177,34 +180,34 @@ class People:
         first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
         if first is None:
             return False
-        return all(one.id != first.id for one in (await self._asked({"usin": first.usin}, first.role)).rows)
+        return all(row.id != first.id for row in (await self._query({"usin": first.usin}, first.role)).rows)
 
 
 def _by_names(people: Iterable[Person]) -> Mapping[tuple[str, str], list[Person]]:
-    found: dict[tuple[str, str], list[Person]] = defaultdict(list)
+    by_name: dict[tuple[str, str], list[Person]] = defaultdict(list)
     for person in people:
         for name in ("outer_id", "usin"):
             if person[name]:
-                found[name, person[name]].append(person)
-    return dict(found)
+                by_name[name, person[name]].append(person)
+    return dict(by_name)
 
 
 class _Rows(Collector):
     """Keeps the rows themselves."""
 
-    def __init__(self, spec: ResourceSpec, found: list[Person]) -> None:
+    def __init__(self, spec: ResourceSpec, people: list[Person]) -> None:
         super().__init__(spec)
-        self._found = found
+        self._people = people
 
     def add(self, gathered: Gathered) -> None:
         """Take over the rows of one collection."""
-        self._found += _rows_of(gathered, self.spec)
+        self._people += _rows_of(gathered, self.spec)
         gathered.rows, gathered.extras, gathered.trashed = [], [], []
         super().add(gathered)
 
 
 def _rows_of(gathered: Gathered, spec: ResourceSpec) -> list[Person]:
-    names = [(each.name, each.wire) for each in fields(spec.contract)]
+    names = [(column.name, column.wire) for column in fields(spec.contract)]
     return [
         {wire: getattr(row, name) for name, wire in names}
         for row, trashed in zip(gathered.rows, gathered.trashed, strict=True)

@@ -132,10 +132,10 @@ def regular_content(path: Path) -> bytes:
     finally:
         os.close(folder)
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is not a regular file")
-        if found.st_size > LONGEST_PLAN:
+        if status.st_size > LONGEST_PLAN:
             raise OSError(0, f"it is longer than {LONGEST_PLAN:,} bytes")
         return file.read(LONGEST_PLAN)
 

@@ -93,37 +93,37 @@ def _fields(
     columns: Sequence[str], custom: Collection[str], reading: Reading, name: str
 ) -> dict[str, RosterField]:
     """What each column stands for."""
-    known = {
+    specs = {
         **STANDARD,
-        **{each: RosterField(each) for each in custom},
+        **{custom_name: RosterField(custom_name) for custom_name in custom},
         SCHOOL: RosterField(SCHOOL, "number"),
     }
-    found: dict[str, RosterField] = {}
+    by_column: dict[str, RosterField] = {}
     for column in columns:
-        field_name = field_of(column, reading.columns, known)
-        if field_name not in known:
+        field_name = field_of(column, reading.columns, specs)
+        if field_name not in specs:
             raise TableError(
-                f"{name}: nobody knows the column {column!r}{nearest(field_name, known)}. Name it as a "
+                f"{name}: nobody knows the column {column!r}{nearest(field_name, specs)}. Name it as a "
                 f"field, or say in writes.roster.columns of campus.yaml what it is"
             )
-        if any(each.name == field_name for each in found.values()):
+        if any(spec.name == field_name for spec in by_column.values()):
             raise TableError(f"{name}: two columns are {field_name}: {column!r} is the second")
-        found[column] = known[field_name]
-    there = {each.name for each in found.values()} | set(reading.defaults)
+        by_column[column] = specs[field_name]
+    available = {spec.name for spec in by_column.values()} | set(reading.defaults)
     for needed in ("outer_id", "role"):
-        if needed not in there:
+        if needed not in available:
             raise TableError(
                 f"{name}: no column is {needed}. Add it, or say in writes.roster of campus.yaml which column "
                 f"it is{' or what holds for all rows (defaults)' if needed == 'role' else ''}"
             )
-    return found
+    return by_column
 
 
-def field_of(column: str, told: Mapping[str, str], known: Collection[str] = STANDARD) -> str:
+def field_of(column: str, columns: Mapping[str, str], fields: Collection[str] = STANDARD) -> str:
     """The name of the field that a column is meant for, whether there is one of that name or not. told: by
     campus.yaml, the field by the column."""
-    name = told.get(column) or HEADERS.get(column) or column
-    return name.lower() if name not in known and name.lower() in known else name
+    name = columns.get(column) or HEADERS.get(column) or column
+    return name.lower() if name not in fields and name.lower() in fields else name
 
 
 def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, reading: Reading) -> RosterRow:
@@ -196,7 +196,7 @@ def _error_in_chinese(row: TableRow) -> str:
 def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, Refused]:
     """The lines that share what only one row may have, with the reason. bad: rows that are refused already,
     of which one may be meant instead."""
-    found: dict[int, Refused] = {}
+    refusals: dict[int, Refused] = {}
     for name in ("outer_id", "usin"):
         lines: dict[Any, list[int]] = defaultdict(list)
         for refused in bad if name == "outer_id" else ():
@@ -207,9 +207,9 @@ def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, Re
                 lines[row.values[name]].append(row.line)
         for same in lines.values():
             if len(same) > 1:
-                told = ", ".join(map(str, sorted(same)))
+                numbers = ", ".join(map(str, sorted(same)))
                 reason = Refused(
-                    f"lines {told} have the same {name}", f"第 {told} 行的{in_chinese(name)}相同"
+                    f"lines {numbers} have the same {name}", f"第 {numbers} 行的{in_chinese(name)}相同"
                 )
-                found |= {line: reason for line in same if line not in found}
-    return found
+                refusals |= {line: reason for line in same if line not in refusals}
+    return refusals

@@ -76,23 +76,23 @@ class Writer:
                 raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from error
             except Refused:
                 # Our own first attempt may be why.
-                found = await self._found(look, lost) if look and lost else None
-                if found is None:
+                seen = await self._seen(look, lost) if look and lost else None
+                if seen is None:
                     raise
-                return Written(0, found, lost=True)
+                return Written(0, seen, lost=True)
             else:
                 whole = write.whole is not None and write.operation.name in self._methods
                 return Written(answer.status, _parsed(answer.body), lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
-            found = await self._found(look, lost)
-            if found is not None:
-                return Written(0, found, lost=True)
+            seen = await self._seen(look, lost)
+            if seen is not None:
+                return Written(0, seen, lost=True)
         assert lost is not None
         raise lost
 
-    async def _found(self, look: Look, lost: Unconfirmed) -> Any | None:
+    async def _seen(self, look: Look, lost: Unconfirmed) -> Any | None:
         """What a look shows. Raises Unconfirmed where it fails."""
         try:
             return await look()

@@ -135,11 +135,11 @@ class Journal:
         return str(row[0]) if row else ""
 
     def _ended(self) -> list[dict[str, Any]]:
-        found = self._connection.execute(
+        cursor = self._connection.execute(
             "SELECT * FROM write WHERE outcome IS NOT NULL ORDER BY seq LIMIT ?", (MOST_FILED,)
         )
-        names = [column[0] for column in found.description]
-        return [dict(zip(names, row, strict=True)) for row in found]
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def _target(write: Write) -> str:

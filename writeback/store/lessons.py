@@ -34,17 +34,17 @@ class UnfinishedLessons:
 
     def keep(self, school_id: int, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
         """Keep what a lesson has, on disk when this returns; with what is kept of it already."""
-        held = self._connection.execute(
+        row = self._connection.execute(
             f"SELECT marks FROM lesson WHERE {ONE}", (school_id, *_key(session))
         ).fetchone()
-        known = {**(_MARKS.decode(held[0]) if held else {}), **marks}
-        if known:
+        stored = {**(_MARKS.decode(row[0]) if row else {}), **marks}
+        if stored:
             with self._connection as transaction:
                 transaction.execute(
                     "INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?, ?)",
-                    (school_id, *_key(session), msgspec.json.encode(known).decode()),
+                    (school_id, *_key(session), msgspec.json.encode(stored).decode()),
                 )
-        return known
+        return stored
 
     def of(self, school_id: int) -> dict[Session, dict[int, str]]:
         """The unfinished lessons of a school."""

@@ -75,23 +75,23 @@ class Outbox:
         waits again."""
         sent = []
         with self._connection as transaction:
-            for one in swipes:
+            for swipe in swipes:
                 added = transaction.execute(
                     "INSERT INTO swipe (school_id, classroom_id, person, value, created_at, source, line)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = 'waiting', words = '',"
                     " source = excluded.source, line = excluded.line WHERE state <> 'sent'",
                     (
-                        one.school_id,
-                        one.classroom_id,
-                        one.person,
-                        one.value,
-                        one.created_at,
-                        one.source,
-                        one.line,
+                        swipe.school_id,
+                        swipe.classroom_id,
+                        swipe.person,
+                        swipe.value,
+                        swipe.created_at,
+                        swipe.source,
+                        swipe.line,
                     ),
                 )
                 if not added.rowcount:
-                    sent.append(one)
+                    sent.append(swipe)
         return sent
 
     def rooms(self, school_id: int) -> list[int]:
@@ -117,8 +117,8 @@ class Outbox:
 
     def schools_waiting(self) -> dict[int, int]:
         """How many swipes wait, by school."""
-        found = "SELECT school_id, count(*) FROM swipe WHERE state = 'waiting' GROUP BY 1 ORDER BY 1"
-        return dict(self._connection.execute(found).fetchall())
+        query = "SELECT school_id, count(*) FROM swipe WHERE state = 'waiting' GROUP BY 1 ORDER BY 1"
+        return dict(self._connection.execute(query).fetchall())
 
     def end(self, ended: Sequence[tuple[Swipe, State, str]]) -> None:
         """Note what became of swipes, with the platform's words."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from loading.commit import Loaded
 from pipelines.cli.display import USAGE, complain, console
-from pipelines.cli.writing.command import run_writing, tell, the_school
+from pipelines.cli.writing.command import report, run_writing, the_school
 from pipelines.settings import Settings, claim_home, needs_writes
 from pipelines.writers import Busy
 from pipelines.writes.context import Done, WriteContext, read_again, results_path, unread
@@ -65,7 +65,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
             results=results_path(settings, "swipes"),
         )
     except Busy as busy:
-        return tell(not_sent(settings.home, school_id, swipe_file, str(busy)), dry=False, results=None)
+        return report(not_sent(settings.home, school_id, swipe_file, str(busy)), dry=False, results=None)
 
 
 async def _read_lesson(context: WriteContext, swiped: Swiped) -> Done:

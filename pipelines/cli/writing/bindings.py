@@ -37,8 +37,8 @@ def run_bind(
     kind = KINDS[resource]
 
     async def work(context: WriteContext) -> Done:
-        asked = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
-        good, refused = sound(kind, asked)
+        requested = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
+        good, refused = sound(kind, requested)
         return await _carry_out(context, kind, good, _binder(context, kind).bind, refused)
 
     return _run(settings, kind, "bind", file, school, work, dry=dry, build=build)
@@ -58,10 +58,10 @@ def run_unbind(
     kind = KINDS[resource]
 
     async def work(context: WriteContext) -> Done:
-        asked = [Binding(0, each) for each in dict.fromkeys(ids)]
+        requested = [Binding(0, id) for id in dict.fromkeys(ids)]
         if file:
-            asked += bindings_of(read_table(file), kind, str(file), unbind=True)
-        good, refused = sound(kind, asked, unbind=True)
+            requested += bindings_of(read_table(file), kind, str(file), unbind=True)
+        good, refused = sound(kind, requested, unbind=True)
         return await _carry_out(context, kind, good, _binder(context, kind).unbind, refused)
 
     return _run(settings, kind, "unbind", file, school, work, dry=dry, build=build)
@@ -107,11 +107,14 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
             )
             return Done(())
         binder = _binder(context, kind)
-        found = await asyncio.gather(*(binder.look(each) for each in ids))
-        held = ["unbound" if each is None else "bound" for each in found]
-        to = [kind.holder(each) if each else "" for each in found]
+        profiles = await asyncio.gather(*(binder.look(id) for id in ids))
+        states = ["unbound" if profile is None else "bound" for profile in profiles]
+        to = [kind.holder(profile) if profile else "" for profile in profiles]
         shown = ("to",) if personal or kind is not CARDS else ()
-        rows = [(id, state, *([one] if shown else [])) for id, state, one in zip(ids, held, to, strict=True)]
+        rows = [
+            (id, state, *([holder] if shown else []))
+            for id, state, holder in zip(ids, states, to, strict=True)
+        ]
         show(f"{resource} of school {context.school_id}", (f"{kind.word}_id", "state", *shown), rows)
         return Done(())
 
@@ -134,7 +137,7 @@ def run_field(
         async def reread() -> list[Loaded]:
             loader = Loader(context.runtime, context.session.client, cause_of_writing(), {})
             specs = [RESOURCES["user_fields"], RESOURCES["v1_users"]]
-            return [one async for one in load_school(loader, context.school_id, [], specs)]
+            return [load async for load in load_school(loader, context.school_id, [], specs)]
 
         return Done([outcome], reread=reread)
 
@@ -149,12 +152,12 @@ def run_fields(settings: Settings, school: int | None) -> int:
         writer = FieldWriter(context.session.client, context.session.write, context.school_id)
         rows = [
             (
-                one.name,
-                "student" if one.role == 1 else "teacher",
-                one.label or "",
-                ", ".join(one.options or ()),
+                field.name,
+                "student" if field.role == 1 else "teacher",
+                field.label or "",
+                ", ".join(field.options or ()),
             )
-            for one in (await writer.fields()).values()
+            for field in (await writer.fields()).values()
         ]
         show(f"custom fields of school {context.school_id}", ("name", "role", "label", "options"), rows)
         return Done(())
@@ -170,7 +173,7 @@ async def _carry_out(
     context: WriteContext,
     kind: Kind,
     bindings: Sequence[Binding],
-    one: Callable[[Binding], Awaitable[RowOutcome]],
+    carry_out: Callable[[Binding], Awaitable[RowOutcome]],
     refused: Sequence[RowOutcome],
 ) -> Done:
     """Bind or unbind them side by side, and read again what may have been written."""
@@ -179,7 +182,7 @@ async def _carry_out(
     async def unless_stopped(binding: Binding) -> RowOutcome:
         if not stopped:
             try:
-                return await one(binding)
+                return await carry_out(binding)
             except Halt as halt:
                 stopped.append(str(halt))
             except asyncio.CancelledError:
@@ -189,7 +192,7 @@ async def _carry_out(
         return RowOutcome(binding.line, binding.id, "waiting", "nothing was written")
 
     outcomes = [*refused, *await side_by_side(map(unless_stopped, bindings))]
-    ids = {each.key for each in outcomes if each.outcome in ("written", "unconfirmed")}
+    ids = {row.key for row in outcomes if row.outcome in ("written", "unconfirmed")}
 
     async def reread() -> list[Loaded]:
         runtime, client = context.runtime, context.session.client

@@ -75,17 +75,17 @@ def run_writing(
             return USAGE if isinstance(error, TableError | PlanError) else 1
         if begun:
             end(settings.home, begun, done.outcomes)
-        status = 0 if quiet else tell(done, dry=dry, results=results)
+        status = 0 if quiet else report(done, dry=dry, results=results)
         if done.interrupted:
             return INTERRUPTED
-        if any(one.outcome for one in done.loaded) and build:
+        if any(load.outcome for load in done.loaded) and build:
             from pipelines.cli.commands import run_build
 
             status = max(status, run_build(settings, tags))
     return status
 
 
-def tell(done: Done, *, dry: bool, results: Path | None) -> int:
+def report(done: Done, *, dry: bool, results: Path | None) -> int:
     """Say what became of the rows. The exit status."""
     counts = counted(done.outcomes)
     for note in done.notes:
@@ -95,8 +95,8 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
     for line in bad_rows(done.outcomes, done.problem):
         complain(line)
     if dry:
-        for one in [one for one in done.outcomes if one.outcome == "waiting"][:SHOWN]:
-            console.print(f"  would: {one.key}: {one.words}", markup=False, soft_wrap=True)
+        for row in [row for row in done.outcomes if row.outcome == "waiting"][:SHOWN]:
+            console.print(f"  would: {row.key}: {row.words}", markup=False, soft_wrap=True)
     for line in unread(done.loaded):
         complain(line)
     ending = " (a dry run: nothing was written)" if dry else ""
@@ -122,28 +122,28 @@ def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
     for (outcome, words), rows in groups.items():
         why = "for the reason below" if words and words in problem else words
         if len(rows) == 1:
-            where = f"line {rows[0].line}: " if rows[0].line else ""
-            lines.append(f"{where}{rows[0].key}: {outcome}: {why}")
+            place = f"line {rows[0].line}: " if rows[0].line else ""
+            lines.append(f"{place}{rows[0].key}: {outcome}: {why}")
         else:
             names = ", ".join(str(row.line) if row.line else row.key for row in rows[:SHOWN])
-            more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-            where = f"{'lines ' if rows[0].line else ''}{names}{more}"
-            lines.append(f"{len(rows):,} rows {outcome}: {why} ({where})")
+            others = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+            place = f"{'lines ' if rows[0].line else ''}{names}{others}"
+            lines.append(f"{len(rows):,} rows {outcome}: {why} ({place})")
     return lines
 
 
 def the_school(settings: Settings, school: int | None) -> int:
     """The school that is written to: the one that is named, or the only one. Raises SettingsError."""
-    known = settings.school_ids
-    if known is None:
+    school_ids = settings.school_ids
+    if school_ids is None:
         lake = lake_of(settings)
-        held = lake.holds(TABLES[SCHOOLS.name])
-        rows = lake.read(TABLES[SCHOOLS.name], columns=["id"]).to_pylist() if held else []
-        known = tuple(row["id"] for row in rows)
-    if school is None and len(known) == 1:
-        return known[0]
+        has_schools = lake.holds(TABLES[SCHOOLS.name])
+        rows = lake.read(TABLES[SCHOOLS.name], columns=["id"]).to_pylist() if has_schools else []
+        school_ids = tuple(row["id"] for row in rows)
+    if school is None and len(school_ids) == 1:
+        return school_ids[0]
     if school is None:
-        there_are = ", ".join(map(str, known)) or "none known yet"
+        there_are = ", ".join(map(str, school_ids)) or "none known yet"
         raise SettingsError([f"name the school with --school; there are {there_are}"])
     needs_school(settings, school)
     loaded = schools_loaded(lake_of(settings))
