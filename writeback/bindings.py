@@ -36,14 +36,15 @@ SendOnce = Callable[[Write, str, Look], Awaitable[Written]]
 
 @dataclass(frozen=True)
 class Kind:
-    """What can be bound. `holder`: what of the platform's answer says to what it is bound; `to`: the form
-    field that does."""
+    """What can be bound: cards to students, displays to classrooms."""
 
     resource: str
     word: str
     bind: Operation
     unbind: Operation
+    #: The form field that names the student or classroom.
     to: str
+    #: Reads from the platform's answer what the card or device is bound to.
     holder: Callable[[Mapping[str, Any]], str]
 
     @property
@@ -67,14 +68,16 @@ KINDS = {kind.resource: kind for kind in (CARDS, DEVICES)}
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What is to be bound: `id` to the student or classroom `to`. `line`: of the file; 0: of the command.
-    `password`: of the student, for cards. `problem`: why its row makes no sense; empty: none is known.
-    Of what is unbound `to` says to what it is bound; empty: to anything."""
+    """A card or device to bind or unbind."""
 
+    #: Of the file; 0: of the command.
     line: int
     id: str
+    #: The student or classroom. An unbinding may leave it empty, which means any.
     to: str = ""
+    #: Of the student, for cards.
     password: str | None = field(default=None, repr=False)
+    #: Why the row makes no sense; empty: it may.
     problem: str = ""
 
 
@@ -89,7 +92,7 @@ class Binder:
     dry: bool = False
 
     async def look(self, id: str) -> Mapping[str, Any] | None:
-        """What the platform has of a card or device; None: it is not bound. Raises CampusError."""
+        """Read what a card or device is bound to; None: to nothing. Raises CampusError."""
         spec = RESOURCES[self.kind.resource]
         try:
             answer = await fetch(
@@ -172,8 +175,7 @@ def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False
 def sound(
     kind: Kind, bindings: Sequence[Binding], *, unbind: bool = False
 ) -> tuple[list[Binding], list[RowOutcome]]:
-    """Those that make sense, and the others with the reason: of two rows of one card nobody knows which is
-    meant."""
+    """Split the bindings into good ones and refused rows. Rows with the same id are all refused."""
     lines: dict[str, list[int]] = defaultdict(list)
     for binding in bindings:
         lines[binding.id].append(binding.line)
@@ -191,7 +193,7 @@ def sound(
 
 
 def problem_of(kind: Kind, binding: Binding, *, unbind: bool = False) -> str:
-    """Why a binding makes no sense; empty: it does."""
+    """The reason to refuse a binding; empty: it is good."""
     if not binding.id:
         return f"{kind.word}_id is missing"
     if unbind:

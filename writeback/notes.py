@@ -1,7 +1,8 @@
-"""What is to be told of files: what waits for a person, and what was begun and did not come to its end.
+"""Notes on files: what waits for a person, and writing that was begun and did not end.
 
-Of rosters a school has one note, on its last one. A command or a run leaves a note before its first write,
-and removes the note when no row is open. So a kill leaves a note, too."""
+A school has one note on its rosters, about the last one. A command or a run leaves a note before its first
+write, and removes the note when no row is open. So a kill leaves a note, too.
+"""
 
 import stat
 import time
@@ -52,7 +53,7 @@ def end(home: Path, note: Note, outcomes: Iterable[RowOutcome]) -> None:
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
-    """What a plan needs of a person; None: nothing. waits: it was not carried out yet."""
+    """The note on a plan that needs a person; None: it needs nobody. waits: it was not applied yet."""
     by_action = Counter(step.action for step in plan.steps)
     counts = ", ".join(f"{count:,} to {action}" for action, count in sorted(by_action.items()))
     open_counts = counts if waits else ""

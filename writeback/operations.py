@@ -11,18 +11,19 @@ SECRET_FIELDS = ("password", "idcard")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One kind of write. `path`: with {id} where the id of what is written goes.
-
-    scopes: of which any one suffices, as far as the interface tells (it shows none for v1).
-    repeatable: carried out twice it is as once. in_form: the interface names form fields, not JSON.
-    otherwise: the method of a platform that does not take `method` here."""
+    """One kind of write."""
 
     name: str
     method: str
+    #: With {id} in the place of the id.
     path: str
+    #: Any one of these suffices, as far as the interface tells (it shows none for v1).
     scopes: tuple[str, ...]
+    #: Sending it twice has the same effect as sending it once.
     repeatable: bool
+    #: The interface names form fields, not JSON.
     in_form: bool = False
+    #: The method for platforms that do not take `method` here.
     otherwise: str = ""
 
 
@@ -69,15 +70,16 @@ UNBIND_DEVICE = Operation(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write as it is meant. `id`: of the path. `content`: what is sent as JSON or as form fields.
-    `whole`: what is sent instead where the platform takes another method alone, which may empty what it
-    leaves out."""
+    """One write."""
 
     operation: Operation
     school_id: int
+    #: Of the path.
     id: str | int | None = None
     params: dict[str, str | int] = field(default_factory=dict)
+    #: Sent as JSON or as form fields.
     content: Any = field(default=None, repr=False)
+    #: Sent instead of `content` with the method `otherwise`, which may empty fields that it leaves out.
     whole: Any = field(default=None, repr=False)
 
     @property

@@ -1,4 +1,4 @@
-"""What became of each row of a file, in words for the person who made the file."""
+"""The outcome of each row of a file, in words for the person who made the file."""
 
 import csv
 from collections import Counter
@@ -22,11 +22,14 @@ INTERRUPTED = "Interrupted: run the same command again, which looks at each row 
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """Of one row. `line`: of the file. `key`: what the row is about, without names. `words`: why."""
+    """The outcome of one row."""
 
+    #: Of the file; 0: none.
     line: int
+    #: What the row is about, without names.
     key: str
     outcome: Outcome
+    #: The reason.
     words: str = ""
 
 
@@ -41,7 +44,7 @@ def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome
 
 
 def words_of(error: CampusError | Halt) -> str:
-    """Why, for one row. What ended all of them is said once, for all."""
+    """The reason for one row. A reason that ends all rows is given once, for all."""
     halt = error if isinstance(error, Halt) else error.__cause__
     if isinstance(halt, Halt):
         return "the platform did not answer" if halt.outage else "the platform takes no request of ours"
@@ -50,7 +53,7 @@ def words_of(error: CampusError | Halt) -> str:
 
 
 def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:
-    """How many rows met which fate."""
+    """Count the rows by outcome."""
     return Counter(row.outcome for row in outcomes)
 
 

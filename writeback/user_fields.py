@@ -32,7 +32,7 @@ class FieldWriter:
     dry: bool = False
 
     async def fields(self) -> dict[tuple[str, int], UserField]:
-        """What the platform has, by name and role. Raises CampusError."""
+        """Read the custom fields by name and role. Raises CampusError."""
         rows: list[dict[str, Any]] = []
         collector = Collector(RESOURCES["user_fields"], write=lambda batch: rows.extend(batch.to_pylist()))
         await read(self.client, RESOURCES["user_fields"], SliceQuery(self.school_id), collector)
@@ -85,7 +85,7 @@ class FieldWriter:
 
 
 def _content(field: UserField, before: UserField | None) -> dict[str, Any]:
-    """What is sent of a field. before: as it is."""
+    """The content of a write for a field. before: the field as the platform has it."""
     type_, options = field.type, field.options
     if type_ is None:
         type_, options = (TEXT, None) if before is None else (before.type or TEXT, before.options)

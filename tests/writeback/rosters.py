@@ -15,6 +15,7 @@ from warehouse.lake.delta import Lake
 from writeback.files.table_file import TableFile, TableRow
 from writeback.operations import Write
 from writeback.roster.apply import Applied, Applier
+from writeback.roster.fields import STUDENT
 from writeback.roster.make_plan import make_plan
 from writeback.roster.people import USERS, People
 from writeback.roster.plan import Plan, PlanOptions
@@ -42,6 +43,41 @@ def table(rows: Iterable[Row]) -> TableFile:
     return TableFile(columns, tuple(TableRow(line, each) for line, each in enumerate(cells, 2)))
 
 
+FIELDS = {
+    ("boarding", 1): UserField(name="boarding", role=1, type=2, options=["走读", "住校"]),
+    ("title", 2): UserField(name="title", role=2, type=1),
+}
+ABOUT = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "roster", "sha256": ""}
+#: A user of whom nothing is known but what makes him one.
+NOTHING: Mapping[str, Any] = {
+    "outer_id": None,
+    "gender": "u",
+    "status": 1,
+    "phone": "",
+    "email": "",
+    "entered_at": None,
+    "graduates_in": None,
+    "student_id": None,
+    "guardian_role": None,
+    "boarding": "",
+    "title": "",
+}
+
+
+def person(number: int, **more: Any) -> dict[str, Any]:
+    """The user whom `pupil` of the same number is about."""
+    standard = {"id": number, "usin": f"N{number:06}", "name": f"新生{number}", "role": STUDENT}
+    return {**NOTHING, **standard, "outer_id": f"new-{number}", "graduates_in": 2025, **more}
+
+
+def plan(
+    rows: list[Mapping[str, str]], people: list[dict[str, Any]], empty: Any = "keep", **options: Any
+) -> Plan:
+    names = {name for name, _ in FIELDS}
+    good, bad = read_rows(table(rows), SCHOOL, names, Reading(empty=empty), "roster")
+    return make_plan(good, bad, people, FIELDS, PlanOptions(**options), **ABOUT)
+
+
 @dataclass
 class Town:
     """A platform, and a home in which its writes are recorded."""
@@ -65,8 +101,7 @@ class Town:
             everybody = await People(client, SCHOOL, self.fields).everybody()
         custom = {name for name, _ in self.fields}
         good, bad = read_rows(table(rows), SCHOOL, custom, reading, "roster")
-        about = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "roster", "sha256": ""}
-        return make_plan(good, bad, everybody, self.fields, options, **about)
+        return make_plan(good, bad, everybody, self.fields, options, **ABOUT)
 
     def apply(
         self, plan: Plan, secrets: Mapping[int, Mapping[str, str]] | None = None, **more: Any

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from test_roster_plan import person, plan, pupil
+from rosters import person, plan, pupil
 
 from writeback.roster import plan_file
 from writeback.roster.plan import Plan

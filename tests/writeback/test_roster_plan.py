@@ -1,60 +1,22 @@
 """The plan of a roster: what it compares, what it refuses, and that carrying it out gives the roster."""
 
 import datetime as dt
-from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rosters import SCHOOL, pupil, table
+from rosters import NOTHING, person, plan, pupil
 
-from campus.contracts.v1_people import UserField
 from writeback.roster.fields import GUARDIAN, STUDENT, TEACHER, same
-from writeback.roster.make_plan import make_plan
-from writeback.roster.plan import Plan, PlanOptions, Step
-from writeback.roster.rows import Reading, read_rows
-
-FIELDS = {
-    ("boarding", 1): UserField(name="boarding", role=1, type=2, options=["走读", "住校"]),
-    ("title", 2): UserField(name="title", role=2, type=1),
-}
-ABOUT = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "roster", "sha256": ""}
-#: A user of whom nothing is known but what makes him one.
-NOTHING: Mapping[str, Any] = {
-    "outer_id": None,
-    "gender": "u",
-    "status": 1,
-    "phone": "",
-    "email": "",
-    "entered_at": None,
-    "graduates_in": None,
-    "student_id": None,
-    "guardian_role": None,
-    "boarding": "",
-    "title": "",
-}
-
-
-def person(number: int, **more: Any) -> dict[str, Any]:
-    """The user whom `pupil` of the same number is about."""
-    standard = {"id": number, "usin": f"N{number:06}", "name": f"新生{number}", "role": STUDENT}
-    return {**NOTHING, **standard, "outer_id": f"new-{number}", "graduates_in": 2025, **more}
+from writeback.roster.plan import Plan, Step
 
 
 def guardian(student: str, **more: str) -> dict[str, str]:
     return pupil(
         50, name="家长", role="家长", graduates_in="", student_outer_id=student, guardian_role="母亲"
     ) | dict(more)
-
-
-def plan(
-    rows: list[Mapping[str, str]], people: list[dict[str, Any]], empty: Any = "keep", **options: Any
-) -> Plan:
-    names = {name for name, _ in FIELDS}
-    good, bad = read_rows(table(rows), SCHOOL, names, Reading(empty=empty), "roster")
-    return make_plan(good, bad, people, FIELDS, PlanOptions(**options), **ABOUT)
 
 
 def only_step(*args: Any, **options: Any) -> Step:

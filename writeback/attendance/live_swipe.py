@@ -22,18 +22,20 @@ EARLIER = timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class Swiped:
-    """What the platform says of a swipe: `status` as the interface names it, or found where the answer was
-    lost and the record was seen; `message`: to be shown to the person as it is. `student`: who it was,
-    `class_id`: of the class in session; None: it does not say."""
+    """The platform's answer to a swipe."""
 
+    #: As the interface names it, or found: the answer was lost and the record was seen.
     status: str
+    #: Shown to the person as it is.
     message: str
+    #: None: the platform does not say.
     student: int | None
+    #: Of the class in session; None: the platform does not say.
     class_id: int | None
 
     @property
     def counts(self) -> bool:
-        """Whether there is a record of it now."""
+        """Whether the platform has a record of the swipe."""
         return self.status in {*RECORDED, "found"}
 
 
@@ -96,7 +98,7 @@ async def _recorded(
 
 
 async def _records(client: Client, school_id: int, student: int) -> Sequence[SentRecord]:
-    """What a student attended in the current semester."""
+    """Read a student's attendance records of the current semester."""
     answer = await fetch(
         client,
         OF_STUDENT.format(id=student),

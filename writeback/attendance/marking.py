@@ -1,11 +1,11 @@
-"""Lessons written to the platform: who was there, and who was not.
+"""Writes the marks of lessons to the platform.
 
-The interface marks one lesson a request, and shows what it has of one. So each lesson is asked for first,
-written only where the file says something else, and asked for again. It does not say whether the students
-that a request leaves out keep their marks: where one has lost his, the lesson is sent again with all marks,
-and so are the lessons after it. What a lesson had is on disk until then, so that the next run finishes what
-this one could not. The marks of students who left the class cannot be sent, nor those that may only be read;
-that they are lost is told.
+The interface takes and shows one lesson a request. Each lesson is read first, written only where the file
+differs, and read again. The interface does not say whether students whom a request leaves out keep their
+marks. Where a student has lost a mark, the lesson is sent again with all its marks, and so are the lessons
+after it. The marks that a lesson had are on disk until then, so that the next run finishes what this run
+could not. Marks of students who left the class, and read-only marks, cannot be sent again: their loss is
+reported.
 """
 
 import asyncio
@@ -32,17 +32,19 @@ AGAIN = "marks that were lost"
 
 @dataclass
 class Marking:
-    """Writes lessons. `whole`: a request says all marks of a lesson; found out on the way, where the settings
-    do not say so. `lost`: marks that the platform forgot and that could not be sent again. `sent`: lessons
-    that were, or may have been, written. `stopped`: why the rest was left; empty: nothing was."""
+    """Writes lessons."""
 
     client: Client
     send: Send
     index: ClassIndex
     unfinished: UnfinishedLessons
+    #: Requests have all marks of a lesson: by the settings, or since a platform forgot marks.
     whole: bool = False
+    #: Marks that the platform forgot and that could not be sent again.
     lost: list[str] = field(default_factory=list)
+    #: Lessons that were, or may have been, written.
     sent: set[Session] = field(default_factory=set)
+    #: Why the remaining lessons were skipped; empty: none were.
     stopped: str = ""
 
     async def carry_out(self, lessons: Mapping[Session, Marks], *, dry: bool) -> list[RowOutcome]:
@@ -147,7 +149,7 @@ class Marking:
         return after
 
     def _sendable(self, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
-        """Those of some marks that the interface takes: of students of the class, and not only to be read."""
+        """The marks that the interface takes: of students of the class, and not read-only."""
         return {
             student: result
             for student, result in marks.items()
@@ -155,7 +157,7 @@ class Marking:
         }
 
     def _is_in(self, session: Session, student: int) -> bool:
-        """Whether a student is in the class still."""
+        """Whether a student is still in the class."""
         members = self.index.semester_of(session).members
         return members.get(student, {}).get(session.class_id) == date.max
 
@@ -204,7 +206,7 @@ class Marking:
 def _compared(
     session: Session, student: int, mark: Mark, before: str | None, after: str | None, *, dry: bool
 ) -> list[RowOutcome]:
-    """What became of one student's mark."""
+    """The outcome of one student's mark."""
     if before == mark.result:
         return _outcomes(session, student, mark, "unchanged")
     step = f"{before or 'no mark'} -> {mark.result}"

@@ -1,4 +1,4 @@
-"""Marks of lessons in a file: of which lesson and student each row is, by what the lake knows."""
+"""Marks of lessons in a file: finds the lesson and the student of each row."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ Send = Callable[[Write, str], Awaitable[Written]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the file says of one student, on one line, or on several alike."""
+    """The result that the file gives one student, on one line or on several lines alike."""
 
     lines: tuple[int, ...]
     result: str
@@ -40,14 +40,14 @@ class Mark:
 
 @dataclass
 class Planned:
-    """What a file means: marks by lesson and student, and the rows that are refused."""
+    """Marks by lesson and student, and the rows that are refused."""
 
     lessons: dict[Session, dict[int, Mark]] = field(default_factory=lambda: defaultdict(dict))
     refused: list[RowOutcome] = field(default_factory=list)
 
 
 class Refusal(Exception):
-    """Why a row is refused."""
+    """The reason to refuse a row."""
 
 
 class ClassIndex:
@@ -118,7 +118,7 @@ class ClassIndex:
 
 
 def plan_marks(table: TableFile, index: ClassIndex, name: str) -> Planned:
-    """What the rows of a file mean. name: of the file. Raises TableError for columns that make no sense."""
+    """Plan the marks of a file. name: of the file. Raises TableError for columns that make no sense."""
     rows = renamed(table, FIELDS, name)
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("class_id", "csin"), ("date",), ("lesson",), ("rid", "usin"), ("result",), name=name)

@@ -86,13 +86,15 @@ def _swipe(row: TableRow, school_id: int, source: str) -> Swipe:
 
 @dataclass
 class Sent:
-    """What sending came to. `ended`: what became of those that the platform took or refused. `classes`:
-    those that it named, each with the day; `rooms`: rooms and days of swipes that it took without naming a
-    class. `trouble`: why others wait still; empty: none do."""
+    """The result of sending swipes."""
 
+    #: Swipes that the platform took or refused.
     ended: list[tuple[Swipe, State, str]] = field(default_factory=list)
+    #: Classes that the platform named, with the day.
     classes: set[tuple[int, date]] = field(default_factory=set)
+    #: Rooms and days of swipes that the platform took without naming a class.
     rooms: set[tuple[int, date]] = field(default_factory=set)
+    #: Why swipes still wait; empty: none do.
     trouble: str = ""
 
 
@@ -178,7 +180,7 @@ class _Room:
 
 
 def _state_of(result: Any) -> tuple[State, str]:
-    """What a result of the platform says of its swipe. One without a status is taken for a yes."""
+    """The state and words of a swipe's result. A result without a status counts as success."""
     if not isinstance(result, dict):
         return "sent", ""
     status = result.get("status")
@@ -194,8 +196,10 @@ def class_of(result: Any) -> int | None:
 
 
 def outcomes_of(outbox: Outbox, school_id: int, sent: Sent, source: str) -> list[RowOutcome]:
-    """What became of the swipes that were sent, and those that wait still. source: the file whose swipes
-    are reported by their lines; other swipes are reported with the name of their file."""
+    """The outcomes of sent and waiting swipes.
+
+    Args:
+        source: the file whose swipes are reported by line. Other swipes are named with their file."""
     waiting: list[tuple[Swipe, State, str]] = [
         (swipe, "waiting", "")
         for room in outbox.rooms(school_id)

@@ -173,7 +173,7 @@ def lines_of(ending: str, content: bytes) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines_by_process(file: FileContent) -> Iterator[tuple[int, list[str]]]:
-    """The same, by a process that a file cannot keep, whatever is in it.
+    """Read the lines in a process of its own, with limits of time and memory.
 
     Raises TooLarge and TableError, UnicodeError where a text has another encoding, and ValueError where the
     file is damaged."""

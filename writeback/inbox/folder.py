@@ -178,7 +178,7 @@ def inbox_files_of(folder: Path, kinds: Collection[str] = KINDS) -> Iterator[Pat
 
 
 def is_name(name: str) -> bool:
-    """Whether a file of this name is read: one of a table, without a folder, that a terminal can show."""
+    """Whether a name is one of a table, without a folder, that a terminal can show."""
     return Path(name).name == name and name.isprintable() and _is_of_table(name)
 
 
@@ -213,12 +213,12 @@ def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None
 
 
 def _is_of_table(name: str) -> bool:
-    """Whether a name ends as that of a table. Programs begin the names of unfinished files with . or ~."""
+    """Whether a name ends like that of a table. Unfinished files begin with . or ~."""
     return Path(name).suffix.lower() in READERS and not name.startswith((".", "~"))
 
 
 def _irregular(status: os.stat_result) -> str:
-    """Why something is not read; empty: it is a regular file with one name."""
+    """The reason not to read a file; empty: it is a regular file with one name."""
     if not stat.S_ISREG(status.st_mode):
         return "it is a link, or no regular file"
     # A hard link brings another school's file as well as a symbolic one does.

@@ -1,9 +1,9 @@
-"""Which of the files that have arrived in the folder (inbox_files.py) a run is asked for.
+"""Decides which of the files in the folder (folder.py) need a run.
 
-A file is read once two looks have found it the same: one that is still being copied grows. Of rosters only
-a school's newest counts. Of rosters and marks none is read that is older than one that was read: it would
-undo what that one did. A look goes by names, sizes and times alone. A run reads the file, and leaves alone
-one whose content was read before.
+A file is read once two looks have found it unchanged, as a file that is still being copied grows. Only a
+school's newest roster counts. A roster or a file of marks that is older than one that was read is never
+read, since it would undo the newer one. A look goes by names, sizes and times alone. A run reads the file,
+and skips content that was read before.
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ class Request(msgspec.Struct):
 
     @property
     def key(self) -> str:
-        """What the runs for it are known by."""
+        """The tag of the runs for the file."""
         return f"{self.place}-{self.stamp}-{self.first:.0f}"
 
 
 class Memory(msgspec.Struct):
-    """What a sensor remembers. `seen`: the stamps at its last look, by path; `requests`: by path; `youngest`:
-    the time of the youngest file that a run was requested for, by school. `cleaned`: when old files were
-    removed last, in seconds since the epoch."""
+    """The memory of a sensor."""
 
+    #: The stamps at the last look, by path.
     seen: dict[str, str] = msgspec.field(default_factory=dict)
+    #: By path.
     requests: dict[str, Request] = msgspec.field(default_factory=dict)
+    #: The time of the youngest file that a run was requested for, by school.
     youngest: dict[int, int] = msgspec.field(default_factory=dict)
+    #: When old files were last removed, in seconds since the epoch.
     cleaned: float = 0.0
 
 
@@ -75,7 +77,7 @@ class _OldMemory(msgspec.Struct):
 
 
 def memory_of(cursor: str | None) -> Memory:
-    """What a sensor has written down; nothing at first, and where nobody can read it."""
+    """Decode the memory from a cursor. An unreadable cursor is an empty memory."""
     if not cursor:
         return Memory()
     with suppress(msgspec.DecodeError):
@@ -107,7 +109,7 @@ def _place(path: str) -> str:
 
 
 def cursor_of(memory: Memory) -> str:
-    """The same, to be written down, without files that are long gone."""
+    """Encode the memory as a cursor, without files that are long gone."""
     gone = sorted(memory.requests.keys() - memory.seen.keys(), key=lambda path: memory.requests[path].last)
     remembered = memory.requests.keys() - set(gone[:-REMEMBERED])
     requests = {path: memory.requests[path] for path in remembered}

@@ -1,6 +1,6 @@
-"""Carrying out a plan, and nothing else: each row is looked at first, and left alone where it has moved.
+"""Applies a plan, and nothing else: looks at each row first, and skips rows that have changed.
 
-Whoever has it already as planned is done, so that a run after a lost connection, or a kill, ends the same.
+A row that the platform has as planned is done. So a run after a lost connection, or a kill, ends the same.
 """
 
 import asyncio
@@ -24,24 +24,25 @@ HAVE_MOVED = "nothing was written; make a new plan"
 
 @dataclass
 class Applied:
-    """What became of the steps. `stopped`: why the rest was left; empty: nothing was. `away`: nothing more is
-    asked of the platform. `concerned`: those who may not be as they were before the plan, by an earlier run
-    of it too."""
+    """The outcomes of a plan's steps."""
 
     outcomes: list[RowOutcome] = field(default_factory=list)
+    #: Why the remaining steps were skipped; empty: none were.
     stopped: str = ""
+    #: The platform gets no more requests.
     away: bool = False
+    #: Steps whose users may have changed, by an earlier run of the plan too.
     concerned: list[Step] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the plan came to its end: nothing waits, and nothing is left to be looked at."""
+        """Whether the plan came to its end: no row waits or is unconfirmed."""
         open_outcomes = {"waiting", "unconfirmed"}
         return not self.stopped and open_outcomes.isdisjoint(row.outcome for row in self.outcomes)
 
 
 class _Ended(Exception):
-    """How a row ended whose write was not carried out as meant."""
+    """The outcome of a row whose write was not carried out as planned."""
 
     def __init__(self, outcome: Outcome, words: str) -> None:
         super().__init__(words)
@@ -51,18 +52,21 @@ class _Ended(Exception):
 
 @dataclass
 class Applier:
-    """Carries out one plan. secrets: values of secret fields by the line of the roster. max_refused: the
-    share of refusals from which on the rest is left. at_a_time: rows side by side. settling: seconds before
-    the last look at those of whom an answer was lost. done: is told of each."""
+    """Applies one plan."""
 
     plan: Plan
     people: People
     send: Send
+    #: Values of secret fields by line of the roster.
     secrets: Mapping[int, Mapping[str, str]]
+    #: The share of refusals at which the remaining steps are skipped.
     max_refused: float = 0.05
+    #: Rows side by side.
     at_a_time: int = 16
     dry: bool = False
+    #: Seconds before the last look at users whose answer was lost.
     settling: float = 0.0
+    #: Called with each outcome.
     done: Callable[[RowOutcome], None] = lambda _: None
     _applied: Applied = field(default_factory=Applied)
     _created: dict[str, int] = field(default_factory=dict)
@@ -238,7 +242,7 @@ class Applier:
         return _row_outcome(step, "written", "deleted")
 
     async def _with_student(self, step: Step) -> dict[str, Any]:
-        """What a user is made with; of a guardian with the student's id, if there is that student by now."""
+        """The values of a new user, with the student's id for a guardian whose student exists by now."""
         if step.student and step.student not in self._created:
             students = await self.people.find(step.student, STUDENT, fresh=True)
             if len(students) == 1:

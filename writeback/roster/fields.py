@@ -24,10 +24,11 @@ Kind = Literal["text", "number", "date", "choice"]
 
 @dataclass(frozen=True)
 class RosterField:
-    """One field. `words`: of a choice, what people and we call its values (ours is the platform's)."""
+    """One field of a roster."""
 
     name: str
     kind: Kind = "text"
+    #: Of a choice: what people call its values, and the platform's value for each.
     words: Mapping[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
 
@@ -78,7 +79,7 @@ LONGEST_NUMBER = 18
 
 
 class Refused(Exception):
-    """Why a row, or a value of it, is refused: in English, and in Chinese for the workbook of a plan."""
+    """The reason to refuse a row or a value, in English, and in Chinese for the workbook of a plan."""
 
     def __init__(self, words: str, chinese: str) -> None:
         super().__init__(words)
@@ -86,13 +87,13 @@ class Refused(Exception):
 
 
 def in_chinese(name: str) -> str:
-    """What people call a field."""
+    """The Chinese name of a field."""
     standard = STANDARD.get(name)
     return standard.headers[0] if standard and standard.headers else name
 
 
 def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
-    """What a cell means. words: of campus.yaml, theirs to ours. Raises Refused."""
+    """The value of a cell. words: of campus.yaml, the school's words to the platform's. Raises Refused."""
     text = str(words.get(text, text))
     if spec.kind == "choice":
         value = spec.words.get(text, spec.words.get(text.lower()))
@@ -131,7 +132,7 @@ def _day(name: str, text: str) -> str:
 
 
 def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
-    """Whether a text may be sent. unusual: what is no ordinary name may be, too. Raises Refused."""
+    """Check that a text may be sent. unusual: allow unusual names. Raises Refused."""
     if len(text) > longest:
         raise Refused(
             f"{name} has {len(text)} letters; {longest} at most are sent (writes.roster.longest_text)",
@@ -168,7 +169,7 @@ def _is_unseen(letter: str) -> bool:
 
 
 def same(value: Any, other: Any) -> bool:
-    """Whether the platform has a value as the roster does: an empty text is none."""
+    """Whether two values are the same; an empty text is no value."""
     return bool(_plain(value) == _plain(other))
 
 
@@ -179,5 +180,5 @@ def _plain(value: Any) -> Any:
 
 
 def missing(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Those of some fields that have no value, in words; empty: all have."""
+    """The fields without a value, in words; empty: all have values."""
     return ", ".join(name for name in names if values.get(name) in (None, ""))

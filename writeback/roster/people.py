@@ -41,12 +41,13 @@ Person = Mapping[str, Any]
 
 @dataclass
 class People:
-    """The users of one school. `fields`: its custom fields; spec: the resource with these, where they are not
-    to be as the platform has them now."""
+    """The users of one school."""
 
     client: Client
     school_id: int
+    #: The school's custom fields, by name and role.
     fields: Mapping[tuple[str, int], UserField]
+    #: The resource with custom fields, where not the platform's current ones.
     spec: ResourceSpec = USERS
     #: Whether the platform ignores a filter, and sends others than one asks for.
     ignores: bool = False
@@ -113,8 +114,8 @@ class People:
         return self._everybody.get((by, value), [])
 
     async def gathered(self, value: str, role: int, by: str = "outer_id") -> Gathered:
-        """What the platform answers to a question for one user, as it is read into the lake. Where it
-        `ignores` that, archived and disabled users may be missing. Raises CampusError."""
+        """Ask for one user, as the lake reads users. Where the platform `ignores` filters, archived and
+        disabled users may be missing. Raises CampusError."""
         answer = await self._query({by: value}, role)
         # Whoever is archived or disabled may be in no list that does not ask for him.
         if not answer.rows and not self.ignores and await self._hides_some():
@@ -123,7 +124,7 @@ class People:
         return answer
 
     async def _query(self, filters: Mapping[str, str], role: int) -> Gathered:
-        """What the platform answers to a filter, without those that it was not asked for."""
+        """Ask with filters, and drop the users who do not match them."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
         context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id), Tally())
@@ -151,7 +152,7 @@ class People:
         return {wire: getattr(row, name) for name, wire in names if wire in answer}
 
     def sendable(self, person: Person) -> dict[str, Any]:
-        """What may be sent of a user as he is."""
+        """The values of a user that a write may send."""
         custom = {name for name, _ in self.fields}
         return {
             name: value
@@ -160,8 +161,8 @@ class People:
         }
 
     async def _hides_some(self) -> bool:
-        """Whether users are left out of lists that do not ask for their status: asked once, of the first user
-        that the platform has of each."""
+        """Whether lists leave out users of a status unless they ask for it. Asked once, of the first user
+        of each status."""
         async with self._one_at_a_time:
             if self._hides is None:
                 self._hides = any([await self._hides_one(status) for status in HIDDEN_STATUSES])

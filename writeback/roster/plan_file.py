@@ -37,7 +37,7 @@ class PlanError(Exception):
 
 
 class _Versioned(msgspec.Struct):
-    """What plans of all versions have."""
+    """The field that plans of all versions have."""
 
     version: int
 
@@ -62,7 +62,7 @@ def plan_name(home: Path, plan: str) -> str:
 
 
 def plan_path(home: Path, name: str) -> Path:
-    """Where the plan of this name is."""
+    """The path of the plan of this name."""
     return home / PLANS / f"{name}.json"
 
 
@@ -114,7 +114,7 @@ def load_plan(home: Path, name: str) -> Plan:
 
 
 def digest(content: bytes) -> str:
-    """What a roster's file is known by."""
+    """The digest that identifies the content of a file."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -141,7 +141,7 @@ def regular_content(path: Path) -> bytes:
 
 
 def _wrong_counts(plan: Plan) -> str:
-    """What of a plan's counts does not follow from its rows; empty: nothing."""
+    """The inconsistency between a plan's counts and rows; empty: none."""
     of_roster = sum(step.action != "delete" for step in plan.steps)
     if plan.rows != plan.unchanged + of_roster + len(plan.refused):
         return "has other rows than it counts"
@@ -155,7 +155,7 @@ def _wrong_counts(plan: Plan) -> str:
 
 
 def _problem(step: Step) -> str:
-    """What no plan of ours has in a step; empty: nothing."""
+    """The reason to refuse a step; empty: none."""
     planned = {name for name in step.after if step.action != "create" or name != "role"}
     if forbidden := {name for name in planned if name in NEVER_PLANNED or name.casefold() in SECRET}:
         return f"would write {', '.join(sorted(forbidden))}"

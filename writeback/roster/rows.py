@@ -39,24 +39,26 @@ class Reading:
 
 @dataclass(frozen=True)
 class RosterRow:
-    """One person as the roster has him. `values`: by the interface's names, those that the roster says
-    something of; None: to be emptied. `custom`: those of custom fields among them."""
+    """One person of a roster."""
 
     line: int
     outer_id: str
+    #: By the interface's names, what the roster says; None: to be emptied.
     values: Mapping[str, Any]
+    #: The values of custom fields among them.
     custom: Mapping[str, Any]
 
 
 class RefusedRow(msgspec.Struct, frozen=True):
-    """A row that will not be written. `key`: its outer_id, `usin`: its number, `name`: for the person who
-    mends it; as far as it has them. `chinese`: the reason in Chinese."""
+    """A row that is not written."""
 
     line: int
+    #: The outer_id, as far as the row has one; so are the next two.
     key: str
     reason: str
     usin: str = ""
     name: str = ""
+    #: The reason in Chinese.
     chinese: str = ""
 
 
@@ -92,7 +94,7 @@ def turned_away(row: RosterRow, reason: Refused) -> RefusedRow:
 def _fields(
     columns: Sequence[str], custom: Collection[str], reading: Reading, name: str
 ) -> dict[str, RosterField]:
-    """What each column stands for."""
+    """The field of each column."""
     specs = {
         **STANDARD,
         **{custom_name: RosterField(custom_name) for custom_name in custom},

@@ -1,7 +1,7 @@
-"""Carrying out a write: once, also where its answer is lost.
+"""Sends a write once, also where its answer is lost.
 
-What may be repeated is sent again like a question. What may not is sent again only after a look has shown
-that it did not happen; and the look comes after a pause, since a platform that answered 504 may still be at
+A repeatable write is sent again like a question. Any other write is sent again only after a look has shown
+that the write did not happen. The look comes after a pause, as a platform that answered 504 may still be at
 work.
 """
 
@@ -30,15 +30,15 @@ WRONG_METHOD, WRONG_FORM = 405, 415
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """That a write happened. `status`: of the answer; 0: the answer was lost, and a look has shown it.
+    """Proof that a write happened."""
 
-    value: the answer's JSON, or what the look found; None where there was none. lost: there was no answer to
-    an attempt, which the platform may carry out even now, though another one happened. whole: sent as the
-    whole of what it changes, as the platform takes nothing less."""
-
+    #: Of the answer; 0: the answer was lost, and a look has shown that the write happened.
     status: int
+    #: The answer's JSON, or what the look found; None: neither.
     value: Any
+    #: An attempt had no answer: the platform may carry it out even now.
     lost: bool = False
+    #: Sent with all values of the row, as the platform takes no less.
     whole: bool = False
 
 
@@ -93,7 +93,7 @@ class Writer:
         raise lost
 
     async def _seen(self, look: Look, lost: Unconfirmed) -> Any | None:
-        """What a look shows. Raises Unconfirmed where it fails."""
+        """Look once. Raises Unconfirmed where the look fails."""
         try:
             return await look()
         except (CampusError, Halt) as error:

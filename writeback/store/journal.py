@@ -59,11 +59,13 @@ CREATE TABLE IF NOT EXISTS ended_plan (name TEXT PRIMARY KEY, ended_at TEXT NOT 
 
 @dataclass(frozen=True)
 class Provenance:
-    """On whose behalf something is written. `asked_by`: the person and command, or the run; `source`: the
-    plan or file that says what; `run_id`: of Dagster, empty: a command's."""
+    """On whose behalf something is written."""
 
+    #: The person and command, or the run.
     asked_by: str
+    #: The plan or file that says what to write.
     source: str
+    #: Of Dagster; empty: a command's.
     run_id: str = ""
 
 

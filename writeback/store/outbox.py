@@ -40,15 +40,18 @@ COLUMNS = "seq, school_id, classroom_id, person, value, created_at, source, line
 
 @dataclass(frozen=True, slots=True)
 class Swipe:
-    """A card held to a reader. `person`: rid or usin, and `value` which. `created_at`: the platform's wall
-    clock, YYYY-MM-DD HH:MM:SS. `source` and `line`: its file and line. `seq`: its place; 0: none."""
+    """A card held to a reader."""
 
+    #: Its place; 0: none.
     seq: int
     school_id: int
     classroom_id: int
+    #: rid or usin.
     person: str
     value: str
+    #: The platform's wall clock, YYYY-MM-DD HH:MM:SS.
     created_at: str
+    #: The file, and the line in it.
     source: str
     line: int
 
