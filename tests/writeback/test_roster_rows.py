@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rosters import SCHOOL, pupil, table
 
@@ -259,6 +259,7 @@ COLUMNS = (*STANDARD, "dormRoom", "school_id")
 CHANGES = st.dictionaries(st.sampled_from(COLUMNS), CELL, max_size=4)
 
 
+@example(changes=[{"role": "\ud800"}], empty="keep", unusual="refuse")
 @given(
     changes=st.lists(CHANGES, max_size=5),
     empty=st.sampled_from(["keep", "clear"]),

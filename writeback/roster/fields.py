@@ -83,7 +83,8 @@ class Refused(Exception):
 
     def __init__(self, words: str, chinese: str) -> None:
         super().__init__(words)
-        self.chinese = chinese
+        # It quotes a cell as it is; half a letter could not be written down.
+        self.chinese = chinese.encode(errors="replace").decode()
 
 
 def in_chinese(name: str) -> str:
