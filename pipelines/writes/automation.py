@@ -1,4 +1,4 @@
-"""What writes to the platform by itself: files that arrive in a folder, and swipes that wait."""
+"""Definitions that write to the platform without a person: for arriving files, and for waiting swipes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -111,7 +111,7 @@ def _run_request(file: Arrived, job: str, request: Request) -> dg.RunRequest:
 
 
 def _has_ended(instance: dg.DagsterInstance, request: Request) -> bool | None:
-    """Whether the last run for a file was enough for it: it went well, or failed by what is in the file.
+    """Whether the last run for a file needs no other run: it succeeded, or failed by the file's content.
     None: it has not ended."""
     last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: request.key}), limit=1)), None)
     if last is None or not last.is_finished:
@@ -147,15 +147,15 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
 
 
 def of_settings(settings: Settings, schools: Iterable[int]) -> list[int]:
-    """Those of some schools that the settings name."""
+    """The schools that the settings name, too."""
     return [
         school_id for school_id in schools if settings.school_ids is None or school_id in settings.school_ids
     ]
 
 
 def _is_time(instance: dg.DagsterInstance, school_id: int) -> bool:
-    """Whether no run sends swipes now, and the last one for this school is long enough ago: longer with each
-    that has failed, up to a day."""
+    """Whether no run sends swipes now, and the pause since the last run for this school is over. The pause
+    grows with each failure, up to a day."""
     sending = dg.RunsFilter(job_name=SEND_SWIPES, statuses=UNFINISHED)
     if instance.get_run_records(sending, limit=1):
         return False

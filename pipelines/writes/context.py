@@ -1,5 +1,4 @@
-"""What every piece of writing has in common: what it writes with, what it did, and the order of its end. For
-commands and runs alike."""
+"""The context and the result of every piece of writing, for commands and runs alike."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -21,35 +20,41 @@ from writeback.store.journal import Provenance
 
 @dataclass(frozen=True)
 class WriteContext:
-    """What is written with. dry: what would be written is shown."""
+    """The context of a piece of writing."""
 
     settings: Settings
     runtime: Runtime
     session: WriteSession
     school_id: int
+    #: True: shows what would be written.
     dry: bool
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was done. `loaded`: what was read again of what was written; `reread`: reads it again, after the
-    outcomes are on disk. `problem`: why it stopped, `interrupted`: by Ctrl-C or the like; `next`: what to do
-    about it. `notes`: what else is to be known, `warnings`: what is wrong with the platform or its data."""
+    """The result of a piece of writing."""
 
     outcomes: Sequence[RowOutcome]
+    #: Slices that were read again.
     loaded: Sequence[Loaded] = ()
+    #: Why writing stopped; empty: it did not.
     problem: str = ""
+    #: Reads again what was written, once the outcomes are on disk.
     reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
+    #: What else is to be known.
     notes: Sequence[str] = ()
+    #: What is wrong with the platform or its data.
     warnings: Sequence[str] = ()
+    #: By Ctrl-C or the like.
     interrupted: bool = False
+    #: What to do next.
     next: str = ""
 
 
 Work = Callable[[WriteContext], Awaitable[Done]]
 
 
-async def carried_out(
+async def carry_out(
     settings: Settings,
     runtime: Runtime,
     provenance: Provenance,
@@ -86,7 +91,7 @@ async def read_again(runtime: Runtime, done: Done) -> Done:
 
 
 def unread(loaded: Iterable[Loaded]) -> list[str]:
-    """What could not be read again, in words."""
+    """The slices that could not be read again, in words."""
     return [
         f"{load.spec.name} {load.slice} could not be read again: {load.message}"
         for load in loaded
@@ -95,5 +100,5 @@ def unread(loaded: Iterable[Loaded]) -> list[str]:
 
 
 def results_path(settings: Settings, what: str) -> Path:
-    """Where what became of each row is written."""
+    """The path of a result file, which has the outcome of each row."""
     return settings.home / PLANS / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

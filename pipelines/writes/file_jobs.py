@@ -11,7 +11,7 @@ import uvloop
 from assets.resource_assets import asking_runtime
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, needs_school
-from pipelines.writes.context import Done, Work, carried_out, results_path, unread
+from pipelines.writes.context import Done, Work, carry_out, results_path, unread
 from pipelines.writes.marks import write_marks
 from pipelines.writes.runs import (
     ArrivedFile,
@@ -34,12 +34,13 @@ SEND_SWIPES = "send_swipes"
 
 @dataclass(frozen=True)
 class FileJob:
-    """A job that writes what a file says. `step`: the name of its step's definition, which may not be that of
-    the job. `work`: what a file means; raises TableError."""
+    """A job that writes the content of a file."""
 
     job: str
+    #: The name of the step's definition, which may not be the job's.
     step: str
     asset: dg.AssetSpec
+    #: Makes the work of a file; raises TableError.
     work: Callable[[Settings, int, FileContent | None], Work]
     description: str
 
@@ -91,7 +92,7 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
                 arrived = None if waits_only else file_of_run(context, settings, kind, config)
                 if arrived is None and not waits_only:
                     return
-                done = _carried_out(context, settings, kind, config, arrived and arrived[0], results)
+                done = _carry_out(context, settings, kind, config, arrived and arrived[0], results)
         except dg.Failure as failure:
             _note(settings, kind, config, results, problem=told_of(failure))
             raise
@@ -113,7 +114,7 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     return job
 
 
-def _carried_out(
+def _carry_out(
     context: dg.OpExecutionContext,
     settings: Settings,
     kind: str,
@@ -128,7 +129,7 @@ def _carried_out(
         # From now on they are in the outbox, and sent from there.
         final(context)
     provenance = provenance_of(context, source)
-    return uvloop.run(carried_out(settings, runtime, provenance, config.school_id, work, results=results))
+    return uvloop.run(carry_out(settings, runtime, provenance, config.school_id, work, results=results))
 
 
 def _note(

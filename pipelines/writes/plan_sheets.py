@@ -48,7 +48,7 @@ def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
 
 
 def _field(name: str, labels: Mapping[str, str] | None = None) -> Words:
-    """What a column of a field is called. labels: of the school's own fields."""
+    """The header of a field's column. labels: of the school's own fields."""
     if name in STANDARD:
         return Words(name, f"{in_chinese(name)} {name}")
     label = (labels or {}).get(name, name)

@@ -1,4 +1,4 @@
-"""What was written is read again by its keys, so that the warehouse shows it without waiting for a night."""
+"""Reads again by its keys what was written, so that the warehouse shows it before the night."""
 
 from collections.abc import Collection
 from datetime import date
@@ -22,7 +22,7 @@ from warehouse.load.slice_reading import RequestedRows
 
 
 def cause_of_writing(run_id: str = "") -> Cause:
-    """Why what was written is read. run_id: of Dagster; none: a command's."""
+    """The cause of reading again. run_id: of Dagster; empty: a command's."""
     began = now()
     return Cause(f"write-{began:%Y%m%d-%H%M%S-%f}", run_id, began)
 

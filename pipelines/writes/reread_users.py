@@ -1,6 +1,6 @@
-"""The users that a plan was about are read again, so that the warehouse shows them without a night.
+"""Reads the users of a plan again, so that the warehouse shows them before the night.
 
-Each by a question of its own, where so many questions cost less than to read everybody."""
+Each user is asked for alone, where so many questions cost less than to read everybody."""
 
 import asyncio
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ async def _whole(loader: Loader, spec: ResourceSpec, school_id: int) -> list[Loa
 
 
 def _row_count(loader: Loader, spec: ResourceSpec, school_id: int) -> int:
-    """How many rows the lake has of a school."""
+    """Count the rows that the lake has of a school."""
     return loader.runtime.lake.read(TABLES[spec.name], slice_of(spec, school_id), ["id"]).num_rows
 
 

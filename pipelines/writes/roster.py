@@ -1,4 +1,4 @@
-"""Planning a roster and carrying out the plan, for the command and for the job alike."""
+"""Plans a roster and applies the plan, for the command and for the job alike."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -27,9 +27,9 @@ from writeback.notes import begin, end, waits_no_more
 from writeback.outcomes import counted, write_outcomes
 from writeback.roster.apply import Applied, Applier, secrets_of
 from writeback.roster.fields import SECRET, STANDARD
-from writeback.roster.make_plan import make_plan
+from writeback.roster.make_plan import make_plan, managed_users
 from writeback.roster.people import People
-from writeback.roster.plan import ARCHIVED, FEW, Plan, PlanOptions
+from writeback.roster.plan import FEW, Plan, PlanOptions
 from writeback.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from writeback.roster.rows import field_of, read_rows
 from writeback.session import WriteSession
@@ -162,14 +162,14 @@ async def apply_roster(
 
 
 def begun_note(plan: Plan, path: Path) -> Note:
-    """What is told of a plan that was begun and did not come to its end."""
+    """The note on a plan that was begun and has not ended."""
     workbook = path.absolute().with_suffix(".xlsx")
     command = f"campus roster apply {path.stem}"
     return Note(ROSTERS, plan.school_id, Path(plan.source).name, str(workbook), command=command)
 
 
 def reason_to_wait(plan: Plan, settings: Settings) -> str:
-    """Why a plan is not carried out without a person; empty: it is."""
+    """Why a plan waits for a person; empty: it does not."""
     writes = settings.options.writes
     steps, deleted = len(plan.steps), len(plan.of("delete"))
     if not steps:
@@ -195,12 +195,12 @@ def reason_to_wait(plan: Plan, settings: Settings) -> str:
 
 
 def results_path(path: Path) -> Path:
-    """Where what became of each row of a plan is written."""
+    """The path of a plan's result file, which has the outcome of each row."""
     return path.with_suffix(".result.csv")
 
 
 def _check(settings: Settings, plan: Plan, name: str) -> None:
-    """Whether a plan may be carried out here and now. Raises PlanError."""
+    """Check that a plan is of this home and not too old. Raises PlanError."""
     if settings.school_ids is not None and plan.school_id not in settings.school_ids:
         raise PlanError(f"{name} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
     if plan.base_url != settings.base_url:
@@ -214,7 +214,9 @@ def _check(settings: Settings, plan: Plan, name: str) -> None:
 
 
 def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:
-    """Whether a plan writes only what users have. custom: the school's own fields. Raises PlanError."""
+    """Check that a plan writes only fields that users have. custom: the names of the school's own fields.
+
+    Raises PlanError."""
     unknown = sorted({field for step in plan.steps for field in step.after} - STANDARD.keys() - set(custom))
     if unknown:
         raise PlanError(
@@ -225,18 +227,14 @@ def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:
 async def _check_guards(
     settings: Settings, plan: Plan, people: People, *, despite_refused: bool, by_itself: bool
 ) -> None:
-    """Ask the guards again: by the plan's own rows, and by the users that the platform has now. Raises
+    """Check the guards again, by the plan's rows and by the users that the platform has now. Raises
     PlanError."""
     deleted = {step.id for step in plan.of("delete")}
     if not (deleted or by_itself or len(plan.refused) > FEW):
         return
     roles = plan.managed.keys() | {step.role for step in plan.steps}
     everybody = await people.everybody()
-    managed = [
-        person
-        for person in everybody
-        if person["outer_id"] and person["role"] in roles and person["status"] != ARCHIVED
-    ]
+    managed = managed_users(everybody, roles)
     options = settings.options.writes.roster
     share = options.max_refused_share
     rows = plan.rows - max(plan.unchanged - len(everybody), 0)
@@ -308,7 +306,7 @@ def _of_warehouse(settings: Settings, source: str) -> TableFile:
 
 
 def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
-    """Passwords and national id numbers for the plan's steps, from the roster itself."""
+    """The passwords and national id numbers of the plan's steps, from the roster itself."""
     if not any(step.secret for step in plan.steps):
         return {}
     file = read_file(Path(plan.source))

@@ -1,4 +1,4 @@
-"""What the jobs that write have in common: the file that a run reads, and how its failures are told."""
+"""Reads the file of a run, and puts its failures into words."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,7 +111,7 @@ def final(context: dg.OpExecutionContext) -> None:
 
 
 def told_of(failure: dg.Failure) -> str:
-    """What may be told of a failure to anybody."""
+    """The words of a failure that name no child."""
     return str(failure.metadata[TOLD].value) if TOLD in failure.metadata else "see its run in the UI"
 
 

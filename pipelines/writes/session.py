@@ -1,4 +1,4 @@
-"""What a command or a run writes to the platform with: client, journal, and on whose behalf."""
+"""Opens the session in which a command or a run writes to the platform."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext

@@ -1,7 +1,7 @@
 """Makes the plan of a roster from its rows and the platform's users. No I/O."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -66,12 +66,7 @@ def make_plan(
         else:
             steps += [step] if step else []
             unchanged += step is None
-    roles = {row.values["role"] for row in rows}
-    managed = [
-        person
-        for person in people
-        if person["outer_id"] and person["role"] in roles and person["status"] != ARCHIVED
-    ]
+    managed = managed_users(people, {row.values["role"] for row in rows})
     gone = _missing(managed, rows, refused)
     deleted, notes = _deletions(gone, len(managed), bad, options, people)
     notes += _unsent_secrets(rows, steps, bad)
@@ -88,6 +83,15 @@ def make_plan(
         labels={name: field.label for (name, _), field in fields.items() if field.label},
         **about,
     )
+
+
+def managed_users(people: Sequence[Person], roles: Collection[int]) -> list[Person]:
+    """The users whom a roster of these roles is about. An archived user has left already."""
+    return [
+        person
+        for person in people
+        if person["outer_id"] and person["role"] in roles and person["status"] != ARCHIVED
+    ]
 
 
 def _missing(

@@ -1,4 +1,4 @@
-"""What all commands that write share: the school, the platform, the record, and how their end is told."""
+"""Runs a command that writes: finds the school, opens the platform, and reports the outcome."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pipelines.launches import LAUNCHER_TAG
 from pipelines.of_schools import no_such
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
-from pipelines.writes.context import Done, Work, carried_out, unread
+from pipelines.writes.context import Done, Work, carry_out, unread
 from warehouse.load.load_log import schools_loaded
 from writeback.files.table_file import TableError
 from writeback.notes import begin, end, forget
@@ -66,7 +66,7 @@ def run_writing(
             with progress() as listener, open_runtime(settings, listener) as runtime:
                 provenance = Provenance(tags[LAUNCHER_TAG], source)
                 done = uvloop.run(
-                    carried_out(settings, runtime, provenance, school_id, work, dry=dry, results=results)
+                    carry_out(settings, runtime, provenance, school_id, work, dry=dry, results=results)
                 )
         except (TableError, PlanError, CampusError, Halt) as error:
             if begun:
@@ -86,7 +86,7 @@ def run_writing(
 
 
 def report(done: Done, *, dry: bool, results: Path | None) -> int:
-    """Say what became of the rows. The exit status."""
+    """Report the outcome of the rows. The exit status."""
     counts = counted(done.outcomes)
     for note in done.notes:
         console.print(note, markup=False, soft_wrap=True)
@@ -112,8 +112,8 @@ def report(done: Done, *, dry: bool, results: Path | None) -> int:
 
 
 def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
-    """The rows that were refused, and those of which nobody knows: a line for all that share their words.
-    problem: is told after them; words that it repeats are left to it."""
+    """Lines about refused and unconfirmed rows, one for all rows that share their words. problem: is
+    reported after them; words that it repeats are left to it."""
     groups: defaultdict[tuple[str, str], list[RowOutcome]] = defaultdict(list)
     for row in sorted(outcomes, key=lambda row: row.line):
         if row.outcome in ("refused", "unconfirmed"):
@@ -133,7 +133,7 @@ def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
 
 
 def the_school(settings: Settings, school: int | None) -> int:
-    """The school that is written to: the one that is named, or the only one. Raises SettingsError."""
+    """The school to write to: the named school, or the only school. Raises SettingsError."""
     school_ids = settings.school_ids
     if school_ids is None:
         lake = lake_of(settings)
