@@ -23,14 +23,14 @@ from campus.registry import RESOURCES
 from loading.load_school import load_school
 from loading.load_slice import Loader
 from loading.runtime import Runtime
-from loading.writes.journal import Errand
-from loading.writes.outcomes import counted
-from loading.writes.reread import cause_of_writing
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, load_settings
-from pipelines.writes.desk import open_desk
-from pipelines.writes.rosters import apply_roster, plan_roster, read_roster
+from pipelines.writes.reread import cause_of_writing
+from pipelines.writes.roster import apply_roster, plan_roster
+from pipelines.writes.session import open_write_session
 from simulator.process import RunningSimulator, running
+from writeback.outcomes import counted
+from writeback.store.journal import Provenance
 
 SCHOOL = 101
 #: What shows the people that a roster is about.
@@ -102,23 +102,22 @@ async def step(name: str, file: str) -> dict[str, Any]:
 
 
 async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
-    async with open_desk(settings, runtime, Errand("benchmark", file), dry=True) as desk:
-        loader = Loader(runtime, desk.client, cause_of_writing(), {})
+    async with open_write_session(settings, runtime, Provenance("benchmark", file), dry=True) as session:
+        loader = Loader(runtime, session.client, cause_of_writing(), {})
         specs = [RESOURCES[name] for name in SHOWN_IN]
         return ", ".join([one.status async for one in load_school(loader, SCHOOL, [], specs)])
 
 
 async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:
-    async with open_desk(settings, runtime, Errand("benchmark", file), dry=True) as desk:
-        roster = read_roster(settings, file)
-        made = await plan_roster(settings, desk, SCHOOL, roster, delete=False, link_by_usin=False)
+    async with open_write_session(settings, runtime, Provenance("benchmark", file), dry=True) as session:
+        made = await plan_roster(settings, session, SCHOOL, file, delete=False, link_by_usin=False)
     return f"{len(made.plan.steps)} steps, {len(made.plan.refused)} refused"
 
 
 async def _apply(settings: Settings, runtime: Runtime, file: str) -> str:
     [path] = (settings.home / "plans").glob("*.json")
-    async with open_desk(settings, runtime, Errand("benchmark", path.stem)) as desk:
-        applied, loaded = await apply_roster(settings, runtime, desk, path.stem)
+    async with open_write_session(settings, runtime, Provenance("benchmark", path.stem)) as session:
+        applied, loaded = await apply_roster(settings, runtime, session, path.stem)
     read = ", ".join(f"{one.spec.name} {one.status}" for one in loaded)
     return f"{dict(counted(applied.outcomes))} {applied.stopped}; read again: {read}"
 

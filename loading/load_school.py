@@ -17,7 +17,6 @@ from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Account
 from campus.sources.hidden_rows import has_open_status
-from loading.bound_ids import bound_ids
 from loading.commit import Loaded, confirm_slice, fail_slice
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
@@ -43,6 +42,7 @@ from loading.strategies import (
 from loading.tables import TABLES, slice_of, values
 from warehouse.load.load_log import slice_status, slice_statuses
 from warehouse.load.slice_reading import RequestedRows
+from warehouse.load.write_log import bound_ids
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
 SEMESTERS_AT_A_TIME = 2

@@ -28,10 +28,10 @@ from exports.ready import BOARD, READY
 from exports.sheets import Format, Language
 from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
-from loading.writes.roster.fields import SECRET, STANDARD
-from loading.writes.roster.rows import Reading
 from warehouse.privacy import CLASSES
 from warehouse.stores import is_remote
+from writeback.roster.fields import SECRET, STANDARD
+from writeback.roster.rows import Reading
 
 #: A host's name or IPv4 address.
 OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[\w-]+(\.[\w-]+)+")

@@ -16,7 +16,6 @@ from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
-from loading.writes.journal import file_leftover
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
 from pipelines.lake import lake_of, make_ready, note_id_numbers
@@ -28,6 +27,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
 from warehouse.publish.dbt_project import Build
+from writeback.store.store import file_leftover
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
 ACCEPT_VANISHED = (

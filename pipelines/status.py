@@ -15,8 +15,6 @@ from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_
 from loading.names import school_names
 from loading.outage import NOTE, is_refused, known_since
 from loading.pushes.inbox import inbox_path, opened
-from loading.writes.outbox import opened as outbox_opened
-from loading.writes.outbox import outbox_path
 from pipelines.forgetting.account import unproven
 from pipelines.lake import lake_of, lake_without_check
 from pipelines.of_schools import named
@@ -24,7 +22,6 @@ from pipelines.settings import Settings
 from pipelines.storage_trouble import in_words as storage_in_words
 from pipelines.storage_trouble import no_room
 from pipelines.writers import living
-from pipelines.writes.plans import notes as roster_notes
 from warehouse.age import FAILED, STALE, Age, age_of, read_in_part, with_semesters
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
@@ -34,6 +31,9 @@ from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.publication import problems_of
 from warehouse.published.problem import last_problem, problem_of_audiences
 from warehouse.published.shards import manifest
+from writeback.notes import notes as roster_notes
+from writeback.store.location import store_path
+from writeback.store.store import Store
 
 if TYPE_CHECKING:
     from pipelines.nights.failed_runs import FailedRun
@@ -215,9 +215,9 @@ def _never(school: SchoolStatus) -> list[str]:
 
 
 def _swipes_waiting(home: Path) -> Iterable[str]:
-    if outbox_path(home).exists():
-        with outbox_opened(home) as outbox:
-            for school_id, count in outbox.schools_waiting().items():
+    if store_path(home).exists():
+        with Store(home) as store:
+            for school_id, count in store.outbox.schools_waiting().items():
                 yield (
                     f"Swipes of school {school_id} wait to be sent, {count:,}: "
                     f"campus swipes send --school {school_id}."

@@ -1,17 +1,33 @@
-"""Takes the forgotten out of the keys that pushes name."""
+"""Takes the forgotten out of pushes: of their keys, and of the inbox."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from loading.pushes.names import resources_named
 from warehouse.forgetting.columns import MENTION_NAMES, SUBJECT_NAMES, V3
 from warehouse.forgetting.forgotten import Matcher
+from warehouse.forgetting.sqlite_rows import change_rows
 from warehouse.identifiers import folded
 
 #: Resources whose pushed keys are ids of persons, or may name one.
 PEOPLE = frozenset(("reflections", "students", "teachers", "class_members"))
+
+
+def forget_in_inbox(
+    path: Path, school_id: int, matcher: Matcher, resources: Mapping[str, tuple[str, ...]], *, apply: bool
+) -> int:
+    """Give events of the inbox the ids that stand for the forgotten. Events changed. resources: as in
+    `pushes.resources`. Raises sqlite3.Error."""
+
+    def clean(row: dict[str, Any]) -> dict[str, Any]:
+        keys = keys_without(matcher, row["resource"], json.loads(row["keys"]), resources)
+        return {"keys": json.dumps(keys), "problem": row["problem"] and matcher.cleaned_words(row["problem"])}
+
+    return change_rows(path, "event", "school_id", school_id, clean, apply=apply)
 
 
 def keys_without(

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from campus.decoding.withholding import withhold_in_row
 from campus.push.message import Push
-from loading.durable import durable
+from warehouse.durable import durable
 
 #: `unknown`: waits until some resource has the name. `given_up`: left to the nightly load.
 State = Literal["waiting", "done", "unknown", "given_up"]

@@ -13,7 +13,6 @@ from assets.shards import NONE_CHANGED
 from campus.http.events import Event, Listener
 from loading.discovery.listing import mistyped_schools
 from loading.partition_keys import school_of
-from loading.writes.journal import file_leftover
 from pipelines.cli.display import USAGE, complain, console, errors
 from pipelines.cli.notifying import tell
 from pipelines.cli.progress import progress
@@ -38,6 +37,7 @@ from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.district import is_stale
 from warehouse.published.shards import PublicationBroken, Shards, manifest
+from writeback.store.store import file_leftover
 
 PUBLICATION = "publication"
 NEXT = (

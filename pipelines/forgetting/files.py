@@ -10,15 +10,16 @@ from pathlib import Path
 
 from exports.extracts.write import SUFFIX, is_extract
 from loading.outage import NOTE
-from loading.writes.roster.plan_file import PLANS
 from pipelines.notices.notice import TOLD
 from pipelines.ui.supervisor import FOLDER as UI
-from pipelines.writes.inbox_files import DONE, inbox_files_of
-from pipelines.writes.plans import NOTES
 from warehouse.files import UNFINISHED
 from warehouse.forgetting.search import Search, Searched
 from warehouse.published.audiences import Audience, audience_files
 from warehouse.published.problem import OF_AUDIENCES, PROBLEM
+from writeback.inbox.folder import DONE, inbox_files_of
+from writeback.roster.plan_file import PLANS
+from writeback.store.forgetting import forget_notes
+from writeback.store.location import store_path
 
 #: Folders of a home whose content is made again or was left by what is over.
 SCRAPS = ("build", "scratch", "trials")
@@ -86,15 +87,16 @@ def _words(home: Path) -> list[Path]:
     return [path for name in WORDS for path in (*files_below(home / name), home / name) if path.is_file()]
 
 
-def delete_plans(home: Path, search: Search, *, apply: bool) -> int:
+def delete_plans(home: Path, school_id: int, search: Search, *, apply: bool) -> int:
     """Delete plans, their sheets and results that name one of the persons, since a sealed plan cannot be
     changed, and the notes about them. Files."""
     files = list(naming(files_below(home / PLANS), search))
-    return _delete([*files, *_notes_about(home, files)], apply=apply)
+    forget_notes(store_path(home), school_id, {path.name for path in files}, apply=apply)
+    return _delete(files, apply=apply)
 
 
 def delete_plans_of_school(home: Path, school_id: int, *, apply: bool) -> int:
-    """Delete the plans, results and notes of a school. Files."""
+    """Delete the plans and results of a school. Files."""
     folder = home / PLANS
     named = _number(school_id)
     stated = re.compile(rf'"school_id": ?{school_id}\b')
@@ -105,19 +107,7 @@ def delete_plans_of_school(home: Path, school_id: int, *, apply: bool) -> int:
         or (path.suffix == ".json" and stated.search(path.read_text("utf-8", "replace")))
     ]
     files += [sheet for path in files if (sheet := path.with_suffix(".xlsx")) not in files and sheet.exists()]
-    return _delete([*files, *_notes_about(home, files)], apply=apply)
-
-
-def _notes_about(home: Path, deleted: Iterable[Path]) -> list[Path]:
-    """The notes on files that are deleted: what they say is to be done cannot be done any more."""
-    deleted = list(deleted)
-    names = {path.name for path in deleted}
-    return [
-        note
-        for pattern in NOTES
-        for note in (home / PLANS).glob(pattern)
-        if note not in deleted and any(name in note.read_text("utf-8", "replace") for name in names)
-    ]
+    return _delete(files, apply=apply)
 
 
 def arrived_files(folder: Path, school_id: int, *, done: bool) -> list[Path]:

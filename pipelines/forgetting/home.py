@@ -18,19 +18,10 @@ import msgspec
 import obstore
 
 from loading.custom_fields import users_table
-from loading.forgotten_stores import (
-    forget_in_inbox,
-    forget_in_journal,
-    forget_in_lessons,
-    forget_in_outbox,
-    forget_school_in,
-)
+from loading.pushes.forgotten_keys import forget_in_inbox
 from loading.pushes.inbox import inbox_path, left_behind
 from loading.reports.tables import held_tables
 from loading.tables import TABLES
-from loading.writes.journal_files import journal_path
-from loading.writes.outbox import outbox_path
-from loading.writes.unfinished import lessons_path
 from pipelines.cli.commands import run_build
 from pipelines.cli.exporting import run_export
 from pipelines.forgetting.account import RESTORED, SCHOOL, SEVERAL, UNPROVEN, Account, Store
@@ -57,6 +48,7 @@ from warehouse.forgetting.columns import V1
 from warehouse.forgetting.forgotten import Forgotten, Matcher, change, matcher, read, with_person
 from warehouse.forgetting.identity import GUARDIAN, People, Person, choices_of
 from warehouse.forgetting.search import Search
+from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.forgetting.surgery import (
     Changed,
     forget_in_logs,
@@ -76,6 +68,8 @@ from warehouse.published.manifest import Manifest
 from warehouse.published.shards import Shards
 from warehouse.published.shards import change as change_manifest
 from warehouse.published.shards import clean as clean_shards
+from writeback.store.forgetting import forget_in_store
+from writeback.store.location import store_path
 
 BACKUPS = (
     "Backups stay as they are. campus restore takes out of them whoever is on the list. To be rid of the "
@@ -218,7 +212,7 @@ def forget_whole_school(
     for changed in forget_school(lake, _everything(lake), school_id, apply=apply):
         job.note(_store(changed))
     _purge(job)
-    for path in (*_inboxes(home), outbox_path(home), journal_path(home), lessons_path(home)):
+    for path in (*_inboxes(home), store_path(home)):
         job.note(Store(path.name, removed=forget_school_in(path, school_id, apply=apply)))
     job.note(Store("plans", files=delete_plans_of_school(home, school_id, apply=apply)))
     job.note(Store("notes and logs", files=delete_words_of_school(home, school_id, apply=apply)))
@@ -347,13 +341,12 @@ def _purge(job: Job) -> None:
 def _in_stores(job: Job, listed: Matcher) -> None:
     home, apply, school_id = job.settings.home, job.apply, job.request.school_id
     resources = job.settings.options.pushes.drained.resources
-    outbox, journal, lessons = outbox_path(home), journal_path(home), lessons_path(home)
     for inbox in _inboxes(home):
         rows = forget_in_inbox(inbox, school_id, listed, resources, apply=apply)
         job.note(Store(inbox.name, rows=rows))
-    job.note(Store(outbox.name, removed=forget_in_outbox(outbox, school_id, listed, apply=apply)))
-    job.note(Store(journal.name, rows=forget_in_journal(journal, school_id, listed, apply=apply)))
-    job.note(Store(lessons.name, rows=forget_in_lessons(lessons, school_id, listed, apply=apply)))
+    writes = store_path(home)
+    rows, removed = forget_in_store(writes, school_id, listed, apply=apply)
+    job.note(Store(writes.name, rows=rows, removed=removed))
 
 
 def _inboxes(home: Path) -> list[Path]:
@@ -364,7 +357,7 @@ def _inboxes(home: Path) -> list[Path]:
 
 def _in_files(job: Job, search: Search) -> None:
     home, apply, left = job.settings.home, job.apply, job.account.left
-    plans = delete_plans(home, search, apply=apply)
+    plans = delete_plans(home, job.request.school_id, search, apply=apply)
     job.note(Store("plans", files=plans))
     if plans:
         left.append("Plans that named them were deleted: plan what is still to be written again.")

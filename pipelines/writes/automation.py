@@ -1,4 +1,4 @@
-"""What writes to the platform by itself: files that arrive in a folder, and swipes that wait."""
+"""Definitions that write to the platform without a person: for arriving files, and for waiting swipes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -7,14 +7,15 @@ from pathlib import Path
 
 import dagster as dg
 
-from loading.writes.outbox import opened, outbox_path
 from pipelines.interrupted import UNFINISHED
 from pipelines.launches import FINAL_TAG
 from pipelines.settings import Settings
 from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
-from pipelines.writes.inbox import (
+from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
+from pipelines.writes.runs import FILE_TAG
+from writeback.inbox.folder import DAY, Arrived, arrived, remove_old
+from writeback.inbox.requests import (
     AGAIN_AFTER,
-    ROSTERS,
     Memory,
     Request,
     cursor_of,
@@ -22,12 +23,12 @@ from pipelines.writes.inbox import (
     to_read,
     without_further_run,
 )
-from pipelines.writes.inbox_files import DAY, Arrived, arrived, remove_old
-from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
-from pipelines.writes.runs import FILE_TAG
+from writeback.kinds import ROSTERS
+from writeback.store.location import store_path
+from writeback.store.store import Store
 
 #: By what a file is, the job that reads it.
-JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items()}
+JOBS = {ROSTERS: PLAN_ROSTER} | {kind: definition.job for kind, definition in FILE_JOBS.items()}
 #: What is written comes before loads that wait.
 PRIORITY = {"dagster/priority": "10"}
 #: On a run that sends the swipes that wait: of which school.
@@ -45,7 +46,7 @@ def writes_definitions(settings: Settings) -> dg.Definitions:
     jobs = [planning_job(settings), applying_job(settings), *(file_job(settings, kind) for kind in FILE_JOBS)]
     sensors = [files_sensor(settings, folder, kind, job) for kind, job in JOBS.items()] if folder else []
     waiting = [swipes_sensor(settings)] if settings.allow_writes else []
-    assets = [*ASSETS, *(one.asset for one in FILE_JOBS.values())]
+    assets = [*ASSETS, *(job.asset for job in FILE_JOBS.values())]
     return dg.Definitions(assets=assets, jobs=jobs, sensors=[*sensors, *waiting])
 
 
@@ -63,8 +64,8 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         memory, warn = memory_of(context.cursor), context.log.warning
         try:
-            found = arrived(folder, kind, settings.school_ids, warn)
-            _remove_old(settings, folder, kind, found, memory, warn)
+            files = arrived(folder, kind, settings.school_ids, warn)
+            _remove_old(settings, folder, kind, files, memory, warn)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
             return
@@ -72,10 +73,10 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
             context.update_cursor(cursor_of(memory))
             yield dg.SkipReason("CAMPUS_ALLOW_WRITES is not true: files wait in the folder.")
             return
-        due = to_read(kind, found, memory, lambda request: _has_ended(context.instance, request), warn)
+        due = to_read(kind, files, memory, lambda request: _has_ended(context.instance, request), warn)
         context.update_cursor(cursor_of(memory))
-        for one in due:
-            yield _run_request(one, job, memory.requests[one.path])
+        for file in due:
+            yield _run_request(file, job, memory.requests[file.path])
         if not due:
             yield dg.SkipReason(f"No new file is in {folder}.")
 
@@ -110,7 +111,7 @@ def _run_request(file: Arrived, job: str, request: Request) -> dg.RunRequest:
 
 
 def _has_ended(instance: dg.DagsterInstance, request: Request) -> bool | None:
-    """Whether the last run for a file was enough for it: it went well, or failed by what is in the file.
+    """Whether the last run for a file needs no other run: it succeeded, or failed by the file's content.
     None: it has not ended."""
     last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: request.key}), limit=1)), None)
     if last is None or not last.is_finished:
@@ -130,9 +131,9 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         schools: list[int] = []
-        if outbox_path(settings.home).exists():
-            with opened(settings.home) as outbox:
-                schools = of_settings(settings, outbox.schools_waiting())
+        if store_path(settings.home).exists():
+            with Store(settings.home) as store:
+                schools = of_settings(settings, store.outbox.schools_waiting())
         due = [school_id for school_id in schools if _is_time(context.instance, school_id)]
         for school_id in due:
             yield dg.RunRequest(
@@ -146,13 +147,15 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
 
 
 def of_settings(settings: Settings, schools: Iterable[int]) -> list[int]:
-    """Those of some schools that the settings name."""
-    return [one for one in schools if settings.school_ids is None or one in settings.school_ids]
+    """The schools that the settings name, too."""
+    return [
+        school_id for school_id in schools if settings.school_ids is None or school_id in settings.school_ids
+    ]
 
 
 def _is_time(instance: dg.DagsterInstance, school_id: int) -> bool:
-    """Whether no run sends swipes now, and the last one for this school is long enough ago: longer with each
-    that has failed, up to a day."""
+    """Whether no run sends swipes now, and the pause since the last run for this school is over. The pause
+    grows with each failure, up to a day."""
     sending = dg.RunsFilter(job_name=SEND_SWIPES, statuses=UNFINISHED)
     if instance.get_run_records(sending, limit=1):
         return False

@@ -9,15 +9,10 @@ import dagster as dg
 import uvloop
 
 from assets.resource_assets import asking_runtime
-from loading.writes.outcomes import counted, in_words
-from loading.writes.table_file import FileContent
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, needs_school
-from pipelines.writes.bench import Done, Work, carried_out, results_path, unread
-from pipelines.writes.desk import errand_of
-from pipelines.writes.inbox import ATTENDANCE, SWIPES
+from pipelines.writes.context import Done, Work, carry_out, results_path, unread
 from pipelines.writes.marks import write_marks
-from pipelines.writes.plans import Note, forget, leave_note, prune
 from pipelines.writes.runs import (
     ArrivedFile,
     failures_told,
@@ -26,19 +21,26 @@ from pipelines.writes.runs import (
     put_away,
     told_of,
 )
-from pipelines.writes.swiping import hand_over, send_swipes
+from pipelines.writes.session import provenance_of
+from pipelines.writes.swipes import queue_swipes, send_swipes
+from writeback.files.table_file import FileContent
+from writeback.kinds import ATTENDANCE, SWIPES
+from writeback.notes import forget, leave_note, prune
+from writeback.outcomes import counted, in_words
+from writeback.store.notes import Note
 
 SEND_SWIPES = "send_swipes"
 
 
 @dataclass(frozen=True)
 class FileJob:
-    """A job that writes what a file says. `step`: the name of its step's definition, which may not be that of
-    the job. `work`: what a file means; raises TableError."""
+    """A job that writes the content of a file."""
 
     job: str
+    #: The name of the step's definition, which may not be the job's.
     step: str
     asset: dg.AssetSpec
+    #: Makes the work of a file; raises TableError.
     work: Callable[[Settings, int, FileContent | None], Work]
     description: str
 
@@ -49,7 +51,7 @@ def _marks(_settings: Settings, _school_id: int, file: FileContent | None) -> Wo
 
 
 def _swipes(settings: Settings, school_id: int, file: FileContent | None) -> Work:
-    return partial(send_swipes, handover=hand_over(settings.home, file, school_id, dry=False))
+    return partial(send_swipes, swipe_file=queue_swipes(settings.home, file, school_id, dry=False))
 
 
 def _asset(kind: str, description: str) -> dg.AssetSpec:
@@ -76,9 +78,9 @@ FILE_JOBS = {
 
 def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     """The job of the files of a kind."""
-    one = FILE_JOBS[kind]
+    definition = FILE_JOBS[kind]
 
-    @dg.op(name=one.step, pool="platform", required_resource_keys={"campus"})
+    @dg.op(name=definition.step, pool="platform", required_resource_keys={"campus"})
     def step(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
         prune(settings.home, settings.options.writes.keep_plans)
         results = results_path(settings, f"{kind}-{config.school_id}-{context.run_id[:8]}")
@@ -90,11 +92,11 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
                 arrived = None if waits_only else file_of_run(context, settings, kind, config)
                 if arrived is None and not waits_only:
                     return
-                done = _carried_out(context, settings, kind, config, arrived and arrived[0], results)
+                done = _carry_out(context, settings, kind, config, arrived and arrived[0], results)
         except dg.Failure as failure:
             _note(settings, kind, config, results, problem=told_of(failure))
             raise
-        _show(context, one, config.school_id, done, results)
+        _show(context, definition, config.school_id, done, results)
         refused, problem = counted(done.outcomes)["refused"], _problem(done)
         # Of swipes that wait `campus status` tells by itself.
         told_problem = "" if kind == SWIPES else problem.partition(THEIR_WORDS)[0]
@@ -105,14 +107,14 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
         if problem:
             raise dg.Failure(problem, allow_retries=False)
 
-    @dg.job(name=one.job, executor_def=dg.in_process_executor, description=one.description)
+    @dg.job(name=definition.job, executor_def=dg.in_process_executor, description=definition.description)
     def job() -> None:
-        step.alias(one.job)()
+        step.alias(definition.job)()
 
     return job
 
 
-def _carried_out(
+def _carry_out(
     context: dg.OpExecutionContext,
     settings: Settings,
     kind: str,
@@ -126,8 +128,8 @@ def _carried_out(
     if kind == SWIPES:
         # From now on they are in the outbox, and sent from there.
         final(context)
-    errand = errand_of(context, source)
-    return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
+    provenance = provenance_of(context, source)
+    return uvloop.run(carry_out(settings, runtime, provenance, config.school_id, work, results=results))
 
 
 def _note(
@@ -147,7 +149,9 @@ def _note(
         forget(settings.home, note)
 
 
-def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Done, results: Path) -> None:
+def _show(
+    context: dg.OpExecutionContext, definition: FileJob, school_id: int, done: Done, results: Path
+) -> None:
     """Tell the counts, and what else is to be known."""
     counts = counted(done.outcomes)
     for line in done.notes:
@@ -156,7 +160,7 @@ def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Do
         context.log.warning(line)
     context.log_event(
         dg.AssetMaterialization(
-            one.asset.key,
+            definition.asset.key,
             description=f"School {school_id}: what became of each row",
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )

@@ -1,12 +1,18 @@
 """The marks of a file, written to the platform and read again."""
 
+from loading.attendance.semester import read_semester
+from loading.attendance.weeks import timeline_of
 from loading.commit import Loaded
-from loading.writes.lessons import Known, plan_marks
-from loading.writes.marking import Marking
-from loading.writes.reread import cause_of_writing, reread_sessions
-from loading.writes.table_file import FileContent, table_in
-from loading.writes.unfinished import opened
-from pipelines.writes.bench import Bench, Done
+from loading.runtime import Runtime
+from loading.tables import TABLES
+from pipelines.writes.context import Done, WriteContext
+from pipelines.writes.reread import cause_of_writing, reread_sessions
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import slice_statuses
+from writeback.attendance.marking import Marking
+from writeback.attendance.marks import ClassIndex, plan_marks
+from writeback.files.table_file import FileContent, TableError, table_in
+from writeback.store.store import Store
 
 FORGETS = (
     "The platform forgets the marks that a request leaves out: they were sent again. Set "
@@ -14,26 +20,43 @@ FORGETS = (
 )
 
 
-async def write_marks(bench: Bench, file: FileContent) -> Done:
+async def write_marks(context: WriteContext, file: FileContent) -> Done:
     """Write the marks of a file. Raises TableError."""
-    runtime, desk = bench.runtime, bench.desk
-    known = Known(runtime.lake, bench.school_id, runtime.attendance)
-    planned = plan_marks(table_in(file), known, str(file.path))
-    told = bench.settings.options.writes.whole_lessons
-    with opened(bench.settings.home) as unfinished:
-        marking = Marking(desk.client, desk.write, known, unfinished, told)
-        outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=bench.dry)]
+    runtime, session = context.runtime, context.session
+    index = class_index(runtime, context.school_id)
+    planned = plan_marks(table_in(file), index, str(file.path))
+    whole_lessons = context.settings.options.writes.whole_lessons
+    with Store(context.settings.home) as store:
+        marking = Marking(session.client, session.write, index, store.lessons, whole_lessons)
+        outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=context.dry)]
 
     async def reread() -> list[Loaded]:
-        cause = cause_of_writing(desk.errand.run_id)
-        return await reread_sessions(runtime, desk.client, cause, bench.school_id, marking.sent)
+        cause = cause_of_writing(session.provenance.run_id)
+        return await reread_sessions(runtime, session.client, cause, context.school_id, marking.sent)
 
     return Done(
         outcomes,
         problem=marking.stopped,
         reread=None if marking.stopped else reread,
-        notes=[FORGETS] if marking.whole and not told else [],
+        notes=[FORGETS] if marking.whole and not whole_lessons else [],
         warnings=[
-            f"{one}: the platform forgot this mark, and takes it from nobody again" for one in marking.lost
+            f"{mark}: the platform forgot this mark, and takes it from nobody again" for mark in marking.lost
         ],
     )
+
+
+def class_index(runtime: Runtime, school_id: int) -> ClassIndex:
+    """The classes of a school as the lake has them. Raises TableError where the school was never loaded."""
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    known = slice_statuses(runtime.lake, school_id)
+    semesters = {
+        semester_id: read_semester(runtime.lake, timeline, known, semester_id)
+        for semester_id in timeline.calendars
+    }
+    columns = ["id", "csin", "_semester_id"]
+    classes = runtime.lake.read(TABLES["v1_classes"], Slice.of(_school_id=school_id), columns).to_pylist()
+    if not classes:
+        raise TableError(
+            f"the classes of school {school_id} are not known yet: run campus sync --school {school_id}"
+        )
+    return ClassIndex(school_id, timeline.today, semesters, classes)

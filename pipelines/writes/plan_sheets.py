@@ -10,8 +10,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from exports.sheets import Language, Words
 from exports.styles import CELL, DEFAULTS, WIDEST, Styles, height_of, paper_for, set_page, text_width
-from loading.writes.roster.fields import STANDARD, in_chinese
-from loading.writes.roster.plan import Plan, Step
+from writeback.roster.fields import STANDARD, in_chinese
+from writeback.roster.plan import Plan, Step
 
 ROLES = {1: Words("student", "学生"), 2: Words("teacher", "教师"), 8: Words("guardian", "家长")}
 #: Columns that a created row shows first.
@@ -48,7 +48,7 @@ def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
 
 
 def _field(name: str, labels: Mapping[str, str] | None = None) -> Words:
-    """What a column of a field is called. labels: of the school's own fields."""
+    """The header of a field's column. labels: of the school's own fields."""
     if name in STANDARD:
         return Words(name, f"{in_chinese(name)} {name}")
     label = (labels or {}).get(name, name)
@@ -108,8 +108,8 @@ def _gone(plan: Plan) -> Table:
     deleted = {step.id for step in plan.of("delete")}
     columns = (ID, _field("outer_id"), ROLE, _field("usin"), _field("name"), Words("to delete", "将删除"))
     rows = [
-        (one.id, one.outer_id, _role(one.role), one.usin, one.name, YES if one.id in deleted else NO)
-        for one in plan.gone
+        (user.id, user.outer_id, _role(user.role), user.usin, user.name, YES if user.id in deleted else NO)
+        for user in plan.gone
     ]
     return Table(Words("gone", "名册中没有"), columns, rows)
 
@@ -117,8 +117,8 @@ def _gone(plan: Plan) -> Table:
 def _refused(plan: Plan) -> Table:
     columns = (LINE, _field("outer_id"), _field("usin"), _field("name"), Words("reason", "原因"))
     rows = [
-        (one.line, one.key, one.usin, one.name, Words(one.reason, one.chinese or one.reason))
-        for one in plan.refused
+        (row.line, row.key, row.usin, row.name, Words(row.reason, row.chinese or row.reason))
+        for row in plan.refused
     ]
     return Table(Words("refused", "被拒绝"), columns, rows)
 

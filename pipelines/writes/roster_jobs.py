@@ -10,16 +10,9 @@ from msgspec import structs
 from assets import markdown
 from assets.resource_assets import asking_runtime
 from loading.runtime import Runtime
-from loading.writes.outcomes import counted, in_words
-from loading.writes.roster.apply import Applied
-from loading.writes.roster.plan_file import digest, load_plan, plan_path
-from loading.writes.table_file import FileContent, table_in
 from pipelines.settings import Settings, needs_school
-from pipelines.writes.bench import unread
-from pipelines.writes.desk import errand_of, open_desk
-from pipelines.writes.inbox import ROSTERS
-from pipelines.writes.plans import Note, forget, leave_note, note_of, prune
-from pipelines.writes.rosters import (
+from pipelines.writes.context import unread
+from pipelines.writes.roster import (
     Planned,
     Roster,
     apply_roster,
@@ -30,6 +23,14 @@ from pipelines.writes.rosters import (
     results_path,
 )
 from pipelines.writes.runs import ArrivedFile, failures_told, file_of_run, put_away, told_of
+from pipelines.writes.session import open_write_session, provenance_of
+from writeback.files.table_file import FileContent, table_in
+from writeback.kinds import ROSTERS
+from writeback.notes import forget, leave_note, note_of, prune
+from writeback.outcomes import counted, in_words
+from writeback.roster.apply import Applied
+from writeback.roster.plan_file import digest, load_plan, plan_path
+from writeback.store.notes import Note
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
 #: What the UI shows the counts of: a plan, and what became of it.
@@ -119,10 +120,12 @@ async def _plan(
     context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, school_id: int, file: FileContent
 ) -> Planned:
     inbox = settings.options.writes.inbox
-    async with open_desk(settings, runtime, errand_of(context, str(file.path)), dry=True) as desk:
+    async with open_write_session(
+        settings, runtime, provenance_of(context, str(file.path)), dry=True
+    ) as session:
         return await plan_roster(
             settings,
-            desk,
+            session,
             school_id,
             Roster(str(file.path), table_in(file), digest(file.content)),
             delete=inbox.delete,
@@ -142,9 +145,9 @@ def _apply(
     runtime = asking_runtime(context)
 
     async def work() -> Applied:
-        async with open_desk(settings, runtime, errand_of(context, name)) as desk:
+        async with open_write_session(settings, runtime, provenance_of(context, name)) as session:
             applied, loaded = await apply_roster(
-                settings, runtime, desk, name, despite_refused=despite_refused, by_itself=by_itself
+                settings, runtime, session, name, despite_refused=despite_refused, by_itself=by_itself
             )
         for line in unread(loaded):
             context.log.warning(line)

@@ -1,4 +1,4 @@
-"""What the jobs that write have in common: the file that a run reads, and how its failures are told."""
+"""Reads the file of a run, and puts its failures into words."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ import dagster as dg
 from pydantic import field_validator
 
 from campus.http.errors import CampusError, PlatformUnavailable
-from loading.writes.roster.plan_file import PlanError, digest
-from loading.writes.table_file import FileContent, TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, SettingsError
-from pipelines.writes.inbox_files import Arrived, is_name, move_to_done, read_arrived
-from pipelines.writes.plans import notes
-from pipelines.writes.time_limit import FolderAway
+from writeback.files.table_file import FileContent, TableError
+from writeback.inbox.folder import Arrived, is_name, move_to_done, read_arrived
+from writeback.inbox.time_limit import FolderAway
+from writeback.notes import notes
+from writeback.roster.plan_file import PlanError, digest
 
 #: On a run: what the runs for a file are known by; the file that it reads, and its content.
 FILE_TAG, PATH_TAG, CONTENT_TAG = "campus/file", "campus/path", "campus/content"
@@ -51,8 +51,8 @@ def file_of_run(
     folder = settings.options.writes.inbox.folder
     if folder is None:
         raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
-    file, found = read_arrived(folder, kind, config.school_id, config.file)
-    if config.stamp and config.stamp != found.stamp:
+    file, arrived = read_arrived(folder, kind, config.school_id, config.file)
+    if config.stamp and config.stamp != arrived.stamp:
         context.log.info(f"{file.path} has changed since: the next look requests another run.")
         return None
     tags = {PATH_TAG: str(file.path), CONTENT_TAG: digest(file.content)[:32]}
@@ -60,10 +60,10 @@ def file_of_run(
     if config.stamp and _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
         context.log.info(f"{file.path} has the content that was read last, and is left alone.")
         if not any(note.counts and note.school_id == config.school_id for note in notes(settings.home)):
-            put_away(context, settings, kind, found)
+            put_away(context, settings, kind, arrived)
         return None
     context.instance.add_run_tags(context.run_id, tags)
-    return file, found
+    return file, arrived
 
 
 def put_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file: Arrived) -> None:
@@ -111,9 +111,9 @@ def final(context: dg.OpExecutionContext) -> None:
 
 
 def told_of(failure: dg.Failure) -> str:
-    """What may be told of a failure to anybody."""
+    """The words of a failure that name no child."""
     return str(failure.metadata[TOLD].value) if TOLD in failure.metadata else "see its run in the UI"
 
 
-def _failure(error: Exception, told: str) -> dg.Failure:
-    return dg.Failure(str(error), metadata={TOLD: told}, allow_retries=False)
+def _failure(error: Exception, public_words: str) -> dg.Failure:
+    return dg.Failure(str(error), metadata={TOLD: public_words}, allow_retries=False)

@@ -10,10 +10,7 @@ import pytest
 from command_line import campus
 
 from campus.attendance.calendar import Session
-from loading.forgotten_stores import forget_in_lessons, forget_school_in
 from loading.tables import TABLES
-from loading.writes.unfinished import lessons_path
-from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.backup import restore
 from pipelines.forgetting.account import unproven
 from pipelines.forgetting.files import (
@@ -30,7 +27,13 @@ from pipelines.settings import settings_apart
 from warehouse.forgetting.forgotten import Forgotten, matcher, read_file, with_person, write_file
 from warehouse.forgetting.identity import Person
 from warehouse.forgetting.search import Search
+from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.lake.delta import Lake
+from writeback.notes import leave_note, notes
+from writeback.store.forgetting import forget_in_store
+from writeback.store.location import store_path
+from writeback.store.notes import Note
+from writeback.store.store import Store
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
 NAME = "王小明"
@@ -43,11 +46,21 @@ def test_plans_and_notes_about_them_go(tmp_path: Path) -> None:
     plans.mkdir()
     (plans / "roster-1.json").write_text(json.dumps({"name": NAME}))
     (plans / "roster-2.json").write_text(json.dumps({"name": "李四"}))
-    (plans / "arrived-rosters-101.json").write_text(json.dumps({"path": str(plans / "roster-1.json")}))
-    (plans / "arrived-rosters-102.json").write_text(json.dumps({"path": str(plans / "roster-2.json")}))
-    assert delete_plans(tmp_path, Search([PERSON]), apply=False) == 2
-    assert delete_plans(tmp_path, Search([PERSON]), apply=True) == 2
-    assert {path.name for path in plans.iterdir()} == {"roster-2.json", "arrived-rosters-102.json"}
+    for school, plan in ((SCHOOL, "roster-1"), (SCHOOL, "roster-2")):
+        leave_note(tmp_path, Note("swipes", school, plan, str(plans / f"{plan}.json"), problem="x"))
+    assert delete_plans(tmp_path, SCHOOL, Search([PERSON]), apply=False) == 1
+    assert delete_plans(tmp_path, SCHOOL, Search([PERSON]), apply=True) == 1
+    assert {path.name for path in plans.iterdir()} == {"roster-2.json"}
+    assert [note.name for note in notes(tmp_path)] == ["roster-2"]
+
+
+def test_notes_that_name_a_person_go(tmp_path: Path) -> None:
+    for name in (f"{NAME}.csv", "others.csv"):
+        leave_note(tmp_path, Note("swipes", SCHOOL, name, problem="it makes no sense"))
+    listed = matcher(LISTED, SCHOOL)
+    assert listed is not None
+    assert forget_in_store(store_path(tmp_path), SCHOOL, listed, apply=True) == (0, 1)
+    assert [note.name for note in notes(tmp_path)] == ["others.csv"]
 
 
 def test_logs_and_notes_that_name_a_person_go(tmp_path: Path) -> None:
@@ -108,19 +121,20 @@ def test_files_that_arrived_are_those_of_the_school_and_no_links(tmp_path: Path)
 
 
 def test_unfinished_lessons_lose_the_mark_of_the_person(tmp_path: Path) -> None:
-    with unfinished_lessons(tmp_path) as lessons:
+    with Store(tmp_path) as store:
+        lessons = store.lessons
         lessons.keep(SCHOOL, Session(1, date(2025, 3, 20), 1), {ID: "late", OTHER: "late"})
         lessons.keep(SCHOOL, Session(2, date(2025, 3, 20), 1), {ID: "late"})
         lessons.keep(102, Session(3, date(2025, 3, 20), 1), {ID: "late"})
     listed = matcher(LISTED, SCHOOL)
     assert listed is not None
-    path = lessons_path(tmp_path)
-    assert forget_in_lessons(path, SCHOOL, listed, apply=False) == 2
-    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 2
-    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 0
-    with unfinished_lessons(tmp_path) as lessons:
-        assert list(lessons.of(SCHOOL).values()) == [{OTHER: "late"}]
-        assert len(lessons.of(102)) == 1
+    path = store_path(tmp_path)
+    assert forget_in_store(path, SCHOOL, listed, apply=False) == (2, 0)
+    assert forget_in_store(path, SCHOOL, listed, apply=True) == (2, 0)
+    assert forget_in_store(path, SCHOOL, listed, apply=True) == (0, 0)
+    with Store(tmp_path) as store:
+        assert list(store.lessons.of(SCHOOL).values()) == [{OTHER: "late"}]
+        assert len(store.lessons.of(102)) == 1
     assert forget_school_in(path, 102, apply=True) == 1
 
 

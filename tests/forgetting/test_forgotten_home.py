@@ -23,15 +23,15 @@ from leaks import leaks
 
 from campus.attendance.calendar import Session
 from campus.push.message import Push, PushedEvent
-from campus.writes.operations import CHANGE_USER, MARK_LESSON, Write
 from loading.pushes.inbox import opened as inbox_opened
-from loading.writes.journal import Errand, Journal
-from loading.writes.journal_files import journal_path
-from loading.writes.outbox import Swipe
-from loading.writes.outbox import opened as outbox_opened
-from loading.writes.unfinished import opened as unfinished_lessons
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
+from writeback.notes import leave_note
+from writeback.operations import CHANGE_USER, MARK_LESSON, Write
+from writeback.store.journal import Provenance
+from writeback.store.notes import Note
+from writeback.store.outbox import Swipe
+from writeback.store.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -164,29 +164,28 @@ def _leave_traces(home: Home, item_id: int) -> None:
     with inbox_opened(home.path) as inbox:
         pushed = (PushedEvent("updated", (home.student,)), PushedEvent("deleted", ({"id": home.student},)))
         inbox.add(SCHOOL, Push(str(uuid.uuid4()), "students", datetime.now(UTC), pushed), 1000)
-    with outbox_opened(home.path) as outbox:
-        outbox.add([Swipe(0, SCHOOL, 9, "rid", str(home.student), "2025-03-20 08:00:00", "swipes.csv", 2)])
-    journal = Journal(journal_path(home.path))
-    for write in (
-        Write(CHANGE_USER, SCHOOL, id=home.student, content={"name": NAME, "phone": "17000055555"}),
-        Write(MARK_LESSON, SCHOOL, id=7, content=[{"student_id": home.student, "status": "late"}]),
-    ):
-        number = journal.begin(write, Errand("test", "roster.csv"), NAME)
-        journal.end(number, "done", 200, json.dumps({"id": home.student, "name": NAME}))
-        if write.operation is CHANGE_USER:
-            # The other one waits in the journal.
-            journal.file(Lake(str(home.path / "lake")))
-    journal.close()
-    with unfinished_lessons(home.path) as lessons:
+    with Store(home.path) as store:
+        store.outbox.add(
+            [Swipe(0, SCHOOL, 9, "rid", str(home.student), "2025-03-20 08:00:00", "swipes.csv", 2)]
+        )
+        journal = store.journal
+        for write in (
+            Write(CHANGE_USER, SCHOOL, id=home.student, content={"name": NAME, "phone": "17000055555"}),
+            Write(MARK_LESSON, SCHOOL, id=7, content=[{"student_id": home.student, "status": "late"}]),
+        ):
+            number = journal.begin(write, Provenance("test", "roster.csv"), NAME)
+            journal.end(number, "done", 200, json.dumps({"id": home.student, "name": NAME}))
+            if write.operation is CHANGE_USER:
+                # The other one waits in the journal.
+                journal.file(Lake(str(home.path / "lake")))
         session = Session(7, date(2025, 3, 20), 1)
-        lessons.keep(SCHOOL, session, {home.student: "late", home.student + 1: "late"})
+        store.lessons.keep(SCHOOL, session, {home.student: "late", home.student + 1: "late"})
     done = home.arrived / "done"
     for folder in (home.path / "plans", done, home.path / "scratch", home.path / "build", home.path / "ui"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"roster-{SCHOOL}.json").write_text(json.dumps({"name": NAME, "id": home.student}))
-    (home.path / "plans" / f"arrived-rosters-{SCHOOL}.json").write_text(
-        json.dumps({"kind": "rosters", "path": str(home.path / "plans" / f"roster-{SCHOOL}.json")})
-    )
+    plan = home.path / "plans" / f"roster-{SCHOOL}.json"
+    leave_note(home.path, Note("rosters", SCHOOL, "roster.csv", str(plan), counts="1 to change"))
     (home.path / "told.json").write_text(json.dumps({"to_do": [f"{NAME} could not be loaded"]}))
     (done / "20250320-080000-17000055555.csv").write_text("id,name\n")
     (home.arrived / "17000055555.csv").write_text(f"id,name\n{home.student},x\n")
@@ -241,8 +240,8 @@ def test_audiences_have_one_new_file_and_extracts_none(forgotten: Home) -> None:
 
 
 def test_marks_of_others_stay_in_unfinished_lessons(forgotten: Home) -> None:
-    with unfinished_lessons(forgotten.path) as lessons:
-        assert list(lessons.of(SCHOOL).values()) == [{forgotten.student + 1: "late"}]
+    with Store(forgotten.path) as store:
+        assert list(store.lessons.of(SCHOOL).values()) == [{forgotten.student + 1: "late"}]
 
 
 def test_totals_of_all_marts_stay(forgotten: Home) -> None:
@@ -255,7 +254,7 @@ def test_account_proves_it_and_names_nobody(forgotten: Home) -> None:
     assert account["accounts"] == 2 and account["found"] == account["unread"] == []
     assert account["searched_files"] > 100 and account["searched_tables"] > 200
     changed = {store["name"] for store in account["stores"] if store["rows"] or store["files"]}
-    assert changed >= {"past_rows", "changes", "writes", "lessons.sqlite", "notes and logs", "extracts"}
+    assert changed >= {"past_rows", "changes", "writes", "writes.sqlite", "notes and logs", "extracts"}
     assert {"files of audiences", "files that were read"} <= changed
     assert path.stat().st_mode & 0o777 == 0o600
 

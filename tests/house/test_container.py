@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "deploy" / "Containerfile"
-ROOMS = ("assets", "campus", "exports", "loading", "pipelines", "simulator", "warehouse")
+ROOMS = ("assets", "campus", "exports", "loading", "pipelines", "simulator", "warehouse", "writeback")
 #: Modules that are named by text alone: launchers and drivers.
 BY_NAME = {
     "dagster_celery",

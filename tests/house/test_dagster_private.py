@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HOLDER = "assets/dagster_private.py"
-ROOMS = ("campus", "warehouse", "loading", "assets", "exports", "pipelines")
+ROOMS = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
 LOOK = f"; see whether a public way exists now, else change {HOLDER}"
 
 

@@ -46,7 +46,7 @@ def test_both_rooms_have_the_same_privacy_classes() -> None:
 
 def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:
     assert lake_zone == PLATFORM_ZONE
-    rooms = ("campus", "warehouse", "loading", "assets", "exports", "pipelines")
+    rooms = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
     modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     spelled = {path for path in modules if f'ZoneInfo("{PLATFORM_ZONE}")' in path.read_text(encoding="utf-8")}
     assert spelled == {ROOT / "campus/contracts/fields.py", ROOT / "warehouse/lake/tables.py"}
@@ -55,7 +55,9 @@ def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:
 @pytest.mark.parametrize("page", ["glossary.md", "design.md"])
 def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    named = re.findall(r"`((?:campus|warehouse|loading|assets|exports|pipelines)/[\w./]+[.]\w+)`", text)
+    named = re.findall(
+        r"`((?:campus|warehouse|loading|writeback|assets|exports|pipelines)/[\w./]+[.]\w+)`", text
+    )
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 

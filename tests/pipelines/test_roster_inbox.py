@@ -14,8 +14,6 @@ import pytest
 from msgspec import structs
 from world import EARLY, World, world
 
-from loading.writes.roster.plan import Plan, Step
-from loading.writes.table_file import TableError
 from pipelines.definitions import build_definitions
 from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
 from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
@@ -23,26 +21,19 @@ from pipelines.settings import Settings
 from pipelines.status import status_of
 from pipelines.writes import runs
 from pipelines.writes.automation import writes_definitions
-from pipelines.writes.inbox import (
-    AGAIN_AFTER,
-    AGAIN_WITHIN,
-    ATTENDANCE,
-    ROSTERS,
-    SWIPES,
-    Memory,
-    cursor_of,
-    memory_of,
-    to_read,
-)
-from pipelines.writes.inbox_files import DONE, arrived, move_to_done, read_arrived, remove_old
+from pipelines.writes.roster import reason_to_wait
 from pipelines.writes.roster_jobs import (
     APPLY_ROSTER,
     PLAN_ROSTER,
     ROSTER,
     ROSTER_PLAN,
 )
-from pipelines.writes.rosters import reason_to_wait
-from pipelines.writes.time_limit import within
+from writeback.files.table_file import TableError
+from writeback.inbox.folder import DONE, arrived, move_to_done, read_arrived, remove_old
+from writeback.inbox.requests import AGAIN_AFTER, AGAIN_WITHIN, Memory, cursor_of, memory_of, to_read
+from writeback.inbox.time_limit import within
+from writeback.kinds import ATTENDANCE, ROSTERS, SWIPES
+from writeback.roster.plan import Plan, Step
 
 SCHOOL = 101
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
@@ -207,7 +198,7 @@ def test_a_share_that_goes_and_comes_back_shows_nothing_new(tmp_path: Path) -> N
 def test_more_files_than_are_remembered_are_read_once_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.writes.inbox.REMEMBERED", 2)
+    monkeypatch.setattr("writeback.inbox.requests.REMEMBERED", 2)
     memory = Memory()
     for number in range(5):
         put(tmp_path, f"{number}.csv", number, kind=SWIPES)

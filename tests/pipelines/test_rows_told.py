@@ -1,7 +1,7 @@
 """How a command that writes says what became of its rows."""
 
-from loading.writes.outcomes import RowOutcome
-from pipelines.cli.writing.bench import SHOWN, bad_rows
+from pipelines.cli.writing.command import SHOWN, bad_rows
+from writeback.outcomes import RowOutcome
 
 AWAY = "http://school.example has not responded"
 

@@ -12,9 +12,9 @@ import pytest
 from rich.text import Text
 
 from campus.http.events import Event
-from loading.writes.outcomes import RowOutcome, write_outcomes
 from pipelines.cli import display, progress, rows
 from pipelines.terminal import VisibleConsole, visible
+from writeback.outcomes import RowOutcome, write_outcomes
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066王"
 SHOWN = "\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202egnp\\u2066王"

@@ -13,11 +13,11 @@ import pytest
 from world import World
 
 from campus.push.message import Push, PushedEvent
-from campus.writes.operations import CHANGE_USER, Write
 from loading.pushes.inbox import opened
-from loading.writes.journal import Errand, Journal
-from loading.writes.journal_files import journal_path
 from pipelines.options import DatasetOptions
+from writeback.operations import CHANGE_USER, Write
+from writeback.store.journal import Provenance
+from writeback.store.store import Store
 
 SPELLINGS = (
     "id_card",
@@ -109,16 +109,11 @@ def test_no_file_of_the_home_holds_a_number(careless: World) -> None:
         assert inbox.add(101, push, 10)
         [waiting] = inbox.due(101, 10)
         assert waiting.keys == (5, None, {"id": 6, "note": None})
-    journal = Journal(journal_path(world.home))
     content: dict[str, Any] = {"outer_id": NUMBERS[32], "sfzh": OLD, "name": f"李{NUMBERS[33]}"}
     write = Write(CHANGE_USER, 101, 7, {"outer_id": NUMBERS[32]}, content)
-    journal.end(
-        journal.begin(write, Errand("a test", "a file"), NUMBERS[32]),
-        "refused",
-        422,
-        f"{NUMBERS[34]} is taken",
-    )
-    journal.close()
+    with Store(world.home) as store:
+        number = store.journal.begin(write, Provenance("a test", "a file"), NUMBERS[32])
+        store.journal.end(number, "refused", 422, f"{NUMBERS[34]} is taken")
     assert world.publish().problem is None
     assert (world.home / "campus.duckdb").exists()
     assert holding(world.home) == set()

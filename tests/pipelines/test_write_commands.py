@@ -14,10 +14,6 @@ from world import EARLY, World, world
 from campus.attendance.requests import ask_session
 from campus.contracts.v1_people import UserField
 from campus.http.errors import PlatformUnavailable, Transient
-from loading.writes.bindings import Binder, Binding
-from loading.writes.journal import opened
-from loading.writes.live import Swiped
-from loading.writes.marking import Marking
 from pipelines.cli.writing import attendance
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
@@ -29,7 +25,12 @@ from pipelines.status import status_of
 from pipelines.writers import Busy
 from pipelines.writers import writing as writer
 from pipelines.writes.file_jobs import FILE_JOBS
-from pipelines.writes.plans import Note, forget
+from writeback.attendance.live_swipe import Swiped
+from writeback.attendance.marking import Marking
+from writeback.bindings import Binder, Binding
+from writeback.notes import forget
+from writeback.store.notes import Note
+from writeback.store.store import open_journal
 
 SCHOOL = 101
 # A Monday's lesson.
@@ -224,7 +225,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
             raise error
         return await ask_session(*about)
 
-    monkeypatch.setattr("loading.writes.marking.ask_session", ask)
+    monkeypatch.setattr("writeback.attendance.marking.ask_session", ask)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +333,7 @@ def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
     file = file_of(tmp_path, "classroom_id,rid,created_at", f"{ROOM},9,{DAY} {BEGINS}")
     with (
         writer(settings, "campus sync", alone=True, patience=0.0, tell=print),
-        opened(school.home, school.lake),
+        open_journal(school.home, school.lake),
     ):
         assert run_swipes(settings, file, SCHOOL, dry=False, build=False) == 1
         told = capsys.readouterr()

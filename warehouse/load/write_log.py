@@ -1,4 +1,4 @@
-"""What was written to the platform, in the lake: appended month by month."""
+"""The record of writes in the lake, appended month by month."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from deltalake import write_deltalake
 
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import MONTH, WRITES
+
+#: The operations that bind and unbind the rows of a resource, as the column `operation` names them.
+BINDING_OPERATIONS = {"cards": ("bind_card", "unbind_card"), "devices": ("bind_device", "unbind_device")}
 
 
 def append_writes(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -29,3 +32,25 @@ def _append(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
     new = [row for row in rows if row["write_id"] not in known]
     if new:
         write_deltalake(opened, pa.Table.from_pylist(new, schema=WRITES.lake_schema), mode="append")
+
+
+def bound_ids(lake: Lake, resource: str, school_id: int) -> list[str]:
+    """The cards or devices of a school that were bound last, and not unbound since.
+
+    The platform lists neither.
+
+    Args:
+        resource: cards or devices."""
+    if not lake.holds(WRITES):
+        return []
+    bind, unbind = BINDING_OPERATIONS[resource]
+    columns = ["_school_id", "operation", "target", "outcome", "asked_at"]
+    rows = lake.read(WRITES, columns=columns).sort_by("asked_at").to_pylist()
+    last = {
+        row["target"]: row["operation"]
+        for row in rows
+        if row["_school_id"] == school_id
+        and row["operation"] in (bind, unbind)
+        and row["outcome"] in ("done", "found")
+    }
+    return [id for id, operation in last.items() if operation == bind]

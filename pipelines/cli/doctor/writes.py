@@ -10,8 +10,8 @@ from campus.registry.v1 import OF_CLASSES, OF_USERS
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import ask
 from pipelines.settings import Settings
-from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
-from pipelines.writes.inbox_files import arrived
+from writeback.inbox.folder import arrived
+from writeback.kinds import ATTENDANCE, ROSTERS, SWIPES
 
 OFF = (
     "Nothing is written to the platform, as CAMPUS_ALLOW_WRITES is not true. A write needs that, and a scope "

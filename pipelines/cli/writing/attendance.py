@@ -4,18 +4,18 @@ from functools import partial
 from pathlib import Path
 
 from loading.commit import Loaded
-from loading.writes.live import Swiped, lesson_of, swipe
-from loading.writes.outcomes import RowOutcome
-from loading.writes.reread import cause_of_writing, reread_sessions
-from loading.writes.table_file import TableError, read_file
 from pipelines.cli.display import USAGE, complain, console
-from pipelines.cli.writing.bench import run_writing, tell, the_school
+from pipelines.cli.writing.command import report, run_writing, the_school
 from pipelines.settings import Settings, claim_home, needs_writes
 from pipelines.writers import Busy
-from pipelines.writes.bench import Bench, Done, read_again, results_path, unread
-from pipelines.writes.inbox import ATTENDANCE
+from pipelines.writes.context import Done, WriteContext, read_again, results_path, unread
 from pipelines.writes.marks import write_marks
-from pipelines.writes.swiping import hand_over, not_sent, send_swipes
+from pipelines.writes.reread import cause_of_writing, reread_sessions
+from pipelines.writes.swipes import not_sent, queue_swipes, send_swipes
+from writeback.attendance.live_swipe import Swiped, lesson_of, swipe
+from writeback.files.table_file import TableError, read_file
+from writeback.kinds import ATTENDANCE
+from writeback.outcomes import RowOutcome
 
 BUILD_SHOWS = "The lake has it; campus build, or the night, brings it into campus.duckdb."
 NIGHT_SHOWS = "The next campus sync, or the night, brings it into the warehouse."
@@ -24,8 +24,8 @@ NIGHT_SHOWS = "The next campus sync, or the night, brings it into the warehouse.
 def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
     """Write the marks of a file. The exit status."""
 
-    async def work(bench: Bench) -> Done:
-        return await write_marks(bench, read_file(file))
+    async def work(context: WriteContext) -> Done:
+        return await write_marks(context, read_file(file))
 
     return run_writing(
         settings,
@@ -49,7 +49,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
     claim_home(settings)
     school_id = the_school(settings, school)
     try:
-        handover = hand_over(settings.home, read_file(file) if file else None, school_id, dry=dry)
+        swipe_file = queue_swipes(settings.home, read_file(file) if file else None, school_id, dry=dry)
     except TableError as error:
         complain(error)
         return USAGE
@@ -57,20 +57,20 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
         return run_writing(
             settings,
             "campus swipes send",
-            handover.name or "the outbox",
+            swipe_file.name or "the outbox",
             school,
-            partial(send_swipes, handover=handover),
+            partial(send_swipes, swipe_file=swipe_file),
             dry=dry,
             build=build,
             results=results_path(settings, "swipes"),
         )
     except Busy as busy:
-        return tell(not_sent(settings.home, school_id, handover, str(busy)), dry=False, results=None)
+        return report(not_sent(settings.home, school_id, swipe_file, str(busy)), dry=False, results=None)
 
 
-async def _read_lesson(bench: Bench, swiped: Swiped) -> Done:
+async def _read_lesson(context: WriteContext, swiped: Swiped) -> Done:
     """Read the lesson that a live swipe has marked, and say when the warehouse shows it."""
-    runtime, client, school_id = bench.runtime, bench.desk.client, bench.school_id
+    runtime, client, school_id = context.runtime, context.session.client, context.school_id
 
     async def reread() -> list[Loaded]:
         lesson = await lesson_of(client, school_id, swiped)
@@ -98,17 +98,22 @@ def run_live_swipe(
     """Swipe now, and show what the platform says. The exit status: 1 where it does not count."""
     ends: list[int] = []
 
-    async def work(bench: Bench) -> Done:
+    async def work(context: WriteContext) -> Done:
         if dry:
             who = f"student {student}" if student is not None else f"card {card}"
             return Done([RowOutcome(0, f"classroom {classroom}, {who}", "waiting", "swipe now")])
         swiped = await swipe(
-            bench.desk.client, bench.desk.write, bench.school_id, classroom, student=student, card=card
+            context.session.client,
+            context.session.write,
+            context.school_id,
+            classroom,
+            student=student,
+            card=card,
         )
         # The student waits for it.
         console.print(f"{swiped.status}: {swiped.message}".rstrip(": "), markup=False, soft_wrap=True)
         ends.append(int(not swiped.counts))
-        return await _read_lesson(bench, swiped) if swiped.counts else Done(())
+        return await _read_lesson(context, swiped) if swiped.counts else Done(())
 
     status = run_writing(
         settings, "campus swipes now", "a live swipe", school, work, dry=dry, build=False, quiet=not dry

@@ -7,20 +7,20 @@ from pathlib import Path
 from campus.contracts.v1_people import UserField
 from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
-from loading.bound_ids import bound_ids
 from loading.commit import Loaded
 from loading.load_school import load_school
 from loading.load_slice import Loader
-from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, sound
-from loading.writes.fields import FieldWriter
-from loading.writes.outcomes import INTERRUPTED, RowOutcome
-from loading.writes.reread import cause_of_writing, reread_bindings
-from loading.writes.side_by_side import side_by_side
-from loading.writes.table_file import read_table
 from pipelines.cli.display import console, show
-from pipelines.cli.writing.bench import run_writing
+from pipelines.cli.writing.command import run_writing
 from pipelines.settings import Settings
-from pipelines.writes.bench import Bench, Done, results_path
+from pipelines.writes.context import Done, WriteContext, results_path
+from pipelines.writes.reread import cause_of_writing, reread_bindings
+from warehouse.load.write_log import bound_ids
+from writeback.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, sound
+from writeback.files.table_file import read_table
+from writeback.outcomes import INTERRUPTED, RowOutcome
+from writeback.send.side_by_side import side_by_side
+from writeback.user_fields import FieldWriter
 
 
 def run_bind(
@@ -36,10 +36,10 @@ def run_bind(
     """Bind cards or devices, those of the command or those of a file. The exit status."""
     kind = KINDS[resource]
 
-    async def work(bench: Bench) -> Done:
-        asked = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
-        good, refused = sound(kind, asked)
-        return await _carry_out(bench, kind, good, _binder(bench, kind).bind, refused)
+    async def work(context: WriteContext) -> Done:
+        requested = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
+        good, refused = sound(kind, requested)
+        return await _carry_out(context, kind, good, _binder(context, kind).bind, refused)
 
     return _run(settings, kind, "bind", file, school, work, dry=dry, build=build)
 
@@ -57,12 +57,12 @@ def run_unbind(
     """Unbind cards or devices. The exit status."""
     kind = KINDS[resource]
 
-    async def work(bench: Bench) -> Done:
-        asked = [Binding(0, each) for each in dict.fromkeys(ids)]
+    async def work(context: WriteContext) -> Done:
+        requested = [Binding(0, id) for id in dict.fromkeys(ids)]
         if file:
-            asked += bindings_of(read_table(file), kind, str(file), unbind=True)
-        good, refused = sound(kind, asked, unbind=True)
-        return await _carry_out(bench, kind, good, _binder(bench, kind).unbind, refused)
+            requested += bindings_of(read_table(file), kind, str(file), unbind=True)
+        good, refused = sound(kind, requested, unbind=True)
+        return await _carry_out(context, kind, good, _binder(context, kind).unbind, refused)
 
     return _run(settings, kind, "unbind", file, school, work, dry=dry, build=build)
 
@@ -73,7 +73,7 @@ def _run(
     verb: str,
     file: Path | None,
     school: int | None,
-    work: Callable[[Bench], Awaitable[Done]],
+    work: Callable[[WriteContext], Awaitable[Done]],
     *,
     dry: bool,
     build: bool,
@@ -97,8 +97,8 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
     kind = KINDS[resource]
     named = settings.card_ids if kind is CARDS else settings.device_ids
 
-    async def work(bench: Bench) -> Done:
-        ids = dict.fromkeys((*named, *bound_ids(bench.runtime.lake, kind.resource, bench.school_id)))
+    async def work(context: WriteContext) -> Done:
+        ids = dict.fromkeys((*named, *bound_ids(context.runtime.lake, kind.resource, context.school_id)))
         if not ids:
             console.print(
                 f"No {resource} are known, as nothing lists them. CAMPUS_{kind.word.upper()}_IDS names some; "
@@ -106,13 +106,16 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
                 soft_wrap=True,
             )
             return Done(())
-        binder = _binder(bench, kind)
-        found = await asyncio.gather(*(binder.look(each) for each in ids))
-        held = ["unbound" if each is None else "bound" for each in found]
-        to = [kind.holder(each) if each else "" for each in found]
+        binder = _binder(context, kind)
+        profiles = await asyncio.gather(*(binder.look(id) for id in ids))
+        states = ["unbound" if profile is None else "bound" for profile in profiles]
+        to = [kind.holder(profile) if profile else "" for profile in profiles]
         shown = ("to",) if personal or kind is not CARDS else ()
-        rows = [(id, state, *([one] if shown else [])) for id, state, one in zip(ids, held, to, strict=True)]
-        show(f"{resource} of school {bench.school_id}", (f"{kind.word}_id", "state", *shown), rows)
+        rows = [
+            (id, state, *([holder] if shown else []))
+            for id, state, holder in zip(ids, states, to, strict=True)
+        ]
+        show(f"{resource} of school {context.school_id}", (f"{kind.word}_id", "state", *shown), rows)
         return Done(())
 
     return run_writing(
@@ -125,16 +128,16 @@ def run_field(
 ) -> int:
     """Make or change a custom field of users, or remove one. The exit status."""
 
-    async def work(bench: Bench) -> Done:
-        writer = FieldWriter(bench.desk.client, bench.desk.write, bench.school_id, dry)
+    async def work(context: WriteContext) -> Done:
+        writer = FieldWriter(context.session.client, context.session.write, context.school_id, dry)
         outcome = await (writer.put(field) if field else writer.remove(removed))
         if outcome.outcome not in ("written", "unconfirmed"):
             return Done([outcome])
 
         async def reread() -> list[Loaded]:
-            loader = Loader(bench.runtime, bench.desk.client, cause_of_writing(), {})
+            loader = Loader(context.runtime, context.session.client, cause_of_writing(), {})
             specs = [RESOURCES["user_fields"], RESOURCES["v1_users"]]
-            return [one async for one in load_school(loader, bench.school_id, [], specs)]
+            return [load async for load in load_school(loader, context.school_id, [], specs)]
 
         return Done([outcome], reread=reread)
 
@@ -145,32 +148,32 @@ def run_field(
 def run_fields(settings: Settings, school: int | None) -> int:
     """Show the custom fields of a school's users. The exit status."""
 
-    async def work(bench: Bench) -> Done:
-        writer = FieldWriter(bench.desk.client, bench.desk.write, bench.school_id)
+    async def work(context: WriteContext) -> Done:
+        writer = FieldWriter(context.session.client, context.session.write, context.school_id)
         rows = [
             (
-                one.name,
-                "student" if one.role == 1 else "teacher",
-                one.label or "",
-                ", ".join(one.options or ()),
+                field.name,
+                "student" if field.role == 1 else "teacher",
+                field.label or "",
+                ", ".join(field.options or ()),
             )
-            for one in (await writer.fields()).values()
+            for field in (await writer.fields()).values()
         ]
-        show(f"custom fields of school {bench.school_id}", ("name", "role", "label", "options"), rows)
+        show(f"custom fields of school {context.school_id}", ("name", "role", "label", "options"), rows)
         return Done(())
 
     return run_writing(settings, "campus fields list", "", school, work, dry=True, build=False, quiet=True)
 
 
-def _binder(bench: Bench, kind: Kind) -> Binder:
-    return Binder(bench.desk.client, bench.desk.write, kind, bench.school_id, bench.dry)
+def _binder(context: WriteContext, kind: Kind) -> Binder:
+    return Binder(context.session.client, context.session.write, kind, context.school_id, context.dry)
 
 
 async def _carry_out(
-    bench: Bench,
+    context: WriteContext,
     kind: Kind,
     bindings: Sequence[Binding],
-    one: Callable[[Binding], Awaitable[RowOutcome]],
+    carry_out: Callable[[Binding], Awaitable[RowOutcome]],
     refused: Sequence[RowOutcome],
 ) -> Done:
     """Bind or unbind them side by side, and read again what may have been written."""
@@ -179,7 +182,7 @@ async def _carry_out(
     async def unless_stopped(binding: Binding) -> RowOutcome:
         if not stopped:
             try:
-                return await one(binding)
+                return await carry_out(binding)
             except PlatformUnavailable as halt:
                 stopped.append(str(halt))
             except asyncio.CancelledError:
@@ -189,11 +192,13 @@ async def _carry_out(
         return RowOutcome(binding.line, binding.id, "waiting", "nothing was written")
 
     outcomes = [*refused, *await side_by_side(map(unless_stopped, bindings))]
-    ids = {each.key for each in outcomes if each.outcome in ("written", "unconfirmed")}
+    ids = {row.key for row in outcomes if row.outcome in ("written", "unconfirmed")}
 
     async def reread() -> list[Loaded]:
-        runtime, client = bench.runtime, bench.desk.client
-        return await reread_bindings(runtime, client, cause_of_writing(), bench.school_id, kind.resource, ids)
+        runtime, client = context.runtime, context.session.client
+        return await reread_bindings(
+            runtime, client, cause_of_writing(), context.school_id, kind.resource, ids
+        )
 
     if stopped:
         return Done(outcomes, problem=stopped[0])

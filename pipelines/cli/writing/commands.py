@@ -133,8 +133,8 @@ def bind_card(
     if (file is None) == (card is None or username is None):
         raise click.UsageError("give CARD and USERNAME, or --file")
     settings = given()
-    from loading.writes.bindings import Binding
     from pipelines.cli.writing.bindings import run_bind
+    from writeback.bindings import Binding
 
     bindings = []
     if card is not None and username is not None:
@@ -159,8 +159,8 @@ def bind_device(
     if (file is None) == (device is None or classroom is None):
         raise click.UsageError("give DEVICE and CLASSROOM, or --file")
     settings = given()
-    from loading.writes.bindings import Binding
     from pipelines.cli.writing.bindings import run_bind
+    from writeback.bindings import Binding
 
     bindings = []
     if device is not None and classroom is not None:

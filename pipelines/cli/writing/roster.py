@@ -1,13 +1,10 @@
 """`campus roster plan` and `campus roster apply`."""
 
-from loading.writes.roster.plan import Plan
-from loading.writes.roster.plan_file import PlanError, load_plan, plan_name, plan_path
 from pipelines.cli.display import USAGE, complain, console, show
-from pipelines.cli.writing.bench import run_writing
+from pipelines.cli.writing.command import run_writing
 from pipelines.settings import Settings
-from pipelines.writes.bench import Bench, Done
-from pipelines.writes.plans import forget, prune
-from pipelines.writes.rosters import (
+from pipelines.writes.context import Done, WriteContext
+from pipelines.writes.roster import (
     apply_roster,
     begun_note,
     plan_roster,
@@ -15,6 +12,9 @@ from pipelines.writes.rosters import (
     read_roster,
     results_path,
 )
+from writeback.notes import forget, prune
+from writeback.roster.plan import Plan
+from writeback.roster.plan_file import PlanError, load_plan, plan_name, plan_path
 
 #: Rows of each kind that the terminal shows.
 SHOWN = 10
@@ -31,11 +31,11 @@ def run_plan(
 ) -> int:
     """Plan a roster and show the plan. The exit status: 1 where rows are refused."""
 
-    async def work(bench: Bench) -> Done:
+    async def work(context: WriteContext) -> Done:
         made = await plan_roster(
             settings,
-            bench.desk,
-            bench.school_id,
+            context.session,
+            context.school_id,
             read_roster(settings, source),
             delete=delete,
             link_by_usin=link_by_usin,
@@ -70,9 +70,9 @@ def run_apply(
         complain(error)
         return USAGE
 
-    async def work(bench: Bench) -> Done:
+    async def work(context: WriteContext) -> Done:
         applied, loaded = await apply_roster(
-            settings, bench.runtime, bench.desk, name, dry=dry, despite_refused=despite_refused
+            settings, context.runtime, context.session, name, dry=dry, despite_refused=despite_refused
         )
         go_on = "" if applied.is_complete or dry else f"To go on: campus roster apply {name}"
         in_the_way = put_roster_away(settings, plan) if applied.is_complete and not dry else ""

@@ -1,1 +1,0 @@
-"""Writes to the platform: planned, carried out, recorded, and read again."""

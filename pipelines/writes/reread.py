@@ -1,0 +1,88 @@
+"""Reads again by its keys what was written, so that the warehouse shows it before the night."""
+
+from collections.abc import Collection
+from datetime import date
+from functools import partial
+
+from campus.attendance.calendar import Session
+from campus.attendance.plan import plan_classes
+from campus.http.client import Client
+from campus.plan.units import SliceQuery
+from campus.registry import RESOURCES
+from loading.attendance.loader import SemesterLoader
+from loading.attendance.semester import read_semester
+from loading.attendance.weeks import timeline_of
+from loading.commit import Loaded
+from loading.load_slice import Loader
+from loading.runtime import Cause, Runtime
+from loading.strategies import Strategy, read_slices
+from loading.tables import TABLES, slice_of
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import now, slice_statuses
+from warehouse.load.slice_reading import RequestedRows
+
+
+def cause_of_writing(run_id: str = "") -> Cause:
+    """The cause of reading again. run_id: of Dagster; empty: a command's."""
+    began = now()
+    return Cause(f"write-{began:%Y%m%d-%H%M%S-%f}", run_id, began)
+
+
+async def reread_sessions(
+    runtime: Runtime, client: Client, cause: Cause, school_id: int, sessions: Collection[Session]
+) -> list[Loaded]:
+    """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
+    out: they are in no slice."""
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    known = slice_statuses(runtime.lake, school_id)
+    loaded = []
+    for semester_id, calendar in timeline.calendars.items():
+        own = [session for session in sessions if calendar.first <= session.day <= calendar.last]
+        if own:
+            plan = plan_classes(read_semester(runtime.lake, timeline, known, semester_id), own)
+            loaded += [load async for load in SemesterLoader(runtime, client, cause, plan).load()]
+    return loaded
+
+
+def sessions_of_swipes(
+    runtime: Runtime,
+    school_id: int,
+    classes: Collection[tuple[int, date]],
+    rooms: Collection[tuple[int, date]],
+) -> set[Session]:
+    """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    known = slice_statuses(runtime.lake, school_id)
+    rows = runtime.lake.read(
+        TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
+    ).to_pylist()
+    in_room = {
+        (place["id"], row["_semester_id"], row["id"]) for row in rows for place in row["locations"] or ()
+    }
+    marked = set()
+    for semester_id, calendar in timeline.calendars.items():
+        pairs = {(class_id, day) for class_id, day in classes if calendar.first <= day <= calendar.last} | {
+            (class_id, day)
+            for room, day in rooms
+            for place, semester, class_id in in_room
+            if place == room and int(semester) == semester_id and calendar.first <= day <= calendar.last
+        }
+        if pairs:
+            semester = read_semester(runtime.lake, timeline, known, semester_id)
+            weeks = {calendar.week_of(day) for _, day in pairs}
+            marked |= {
+                session for session in semester.possible(weeks) if (session.class_id, session.day) in pairs
+            }
+    return marked
+
+
+async def reread_bindings(
+    runtime: Runtime, client: Client, cause: Cause, school_id: int, resource: str, ids: Collection[str]
+) -> list[Loaded]:
+    """Read some cards or devices of a school again. resource: cards or devices."""
+    spec, sorted_ids = RESOURCES[resource], tuple(sorted(ids))
+    query = SliceQuery(school_id, cards=sorted_ids, devices=sorted_ids)
+    loader = Loader(runtime, client, cause, {})
+    requested = {spec: RequestedRows(spec.unit_column or "", sorted_ids)}
+    strategy = Strategy(partial(read_slices, client, query), requested)
+    return await loader.load({spec: slice_of(spec, school_id)}, strategy)

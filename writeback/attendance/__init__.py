@@ -1,0 +1,1 @@
+"""Attendance: the marks of lessons, and swipes."""

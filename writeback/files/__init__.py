@@ -1,0 +1,1 @@
+"""Reads the files that people hand over: CSV, xlsx and Parquet."""

@@ -1,0 +1,1 @@
+"""The folder where files arrive, and which of its files need a run."""

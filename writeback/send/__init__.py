@@ -1,0 +1,1 @@
+"""Sends writes: each once, also where its answer is lost."""

@@ -1,0 +1,24 @@
+"""Where a home keeps what writing back knows, and whether a process writes to the platform now."""
+
+from pathlib import Path
+
+from warehouse.files import locked
+
+#: The lock of the one process that may write to the platform, beside the store.
+LOCK = "writes.lock"
+
+
+def store_path(home: Path) -> Path:
+    """The SQLite file of a home that has journal, outbox, unfinished lessons and notes."""
+    return home / "writes.sqlite"
+
+
+def is_writing(home: Path) -> bool:
+    """Whether a process writes to the platform now."""
+    if not store_path(home).exists():
+        return False
+    try:
+        with locked(home / LOCK, wait=False):
+            return False
+    except BlockingIOError:
+        return True
