@@ -10,25 +10,35 @@ PUSHABLE = tuple(spec.name for spec in BASE_DATA)
 
 # A person is in the list of all users and in that of their role.
 PEOPLE = ("reflections", "students", "teachers")
-#: The likely names: the project's, the platform's words for the resource, and the ends of its paths.
+#: The platform's likely words for resources, besides the names and paths in the registry.
 LIKELY: Mapping[Sequence[str], tuple[str, ...]] = {
-    ("semester", "semesters", "system/semesters"): ("semesters",),
-    ("term", "terms", "term/terms"): ("terms",),
-    ("structure", "structures", "structure/structures"): ("structures",),
+    ("semester",): ("semesters",),
+    ("term", "term/terms"): ("terms",),
+    ("structure",): ("structures",),
     ("user", "users", "reflection", "reflections", "reflection/reflections"): PEOPLE,
     ("student", "students", "reflection/students"): PEOPLE,
     ("teacher", "teachers", "reflection/teachers"): PEOPLE,
-    ("admin_class", "admin_classes", "admin_class/admin_classes"): ("admin_classes",),
-    ("class", "classes", "klass", "klasses", "course_class", "klass/classes"): ("classes",),
-    ("class_member", "class_members", "class_selection", "class_selections", "klass/class_selections"): (
-        "class_members",
-    ),
-    ("assessment", "assessments", "class_assessment", "class_assessment/assessment"): ("assessments",),
-    ("item", "items", "assessment_item", "assessment_items", "class_assessment/items"): ("assessment_items",),
-    ("score", "scores", "item_score", "class_assessment/scores"): ("scores",),
-    ("grade", "grades", "class_assessment/grades"): ("grades",),
+    ("admin_class",): ("admin_classes",),
+    ("class", "klass", "klasses", "course_class"): ("classes",),
+    ("class_member", "class_selection", "class_selections"): ("class_members",),
+    ("assessment", "class_assessment", "class_assessment/assessment"): ("assessments",),
+    ("item", "items", "assessment_item", "class_assessment/items"): ("assessment_items",),
+    ("score", "item_score", "class_assessment/scores"): ("scores",),
+    ("grade", "class_assessment/grades"): ("grades",),
 }
-_BY_NAME = {name: ours for names, ours in LIKELY.items() for name in names}
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("-", "_").removeprefix("api/v3/")
+
+
+_OWN = {
+    _normal(name): (spec.name,)
+    for spec in BASE_DATA
+    for name in (spec.name, spec.path[1:])
+    if "{" not in name
+}
+_BY_NAME = _OWN | {name: resources for names, resources in LIKELY.items() for name in names}
 
 
 @dataclass(frozen=True)
@@ -48,4 +58,4 @@ def resources_named(name: str, configured: Mapping[str, tuple[str, ...]]) -> tup
         configured: As `PushSettings.resources`."""
     if name in configured:
         return configured[name]
-    return _BY_NAME.get(name.lower().replace("-", "_").removeprefix("api/v3/"))
+    return _BY_NAME.get(_normal(name))

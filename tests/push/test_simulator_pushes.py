@@ -13,6 +13,7 @@ import pytest
 from campus.push.exact_json import parse
 from campus.push.message import parse_push
 from campus.push.signature import is_signed
+from campus.registry import BASE_DATA, ResourceSpec
 from loading.pushes.names import resources_named
 from simulator.process import running
 
@@ -95,6 +96,12 @@ def test_each_change_is_pushed_signed_and_understood(names: str, slashes: str) -
         (("class_members",), "updated", [of_class]),
         (("grades",), "created", [new["key"]]),
     ]
+
+
+@pytest.mark.parametrize("spec", BASE_DATA, ids=lambda spec: spec.name)
+def test_a_push_may_name_each_resource_as_the_registry_does(spec: ResourceSpec) -> None:
+    names = [spec.name, *([] if "{" in spec.path else [spec.path.removeprefix("/api/v3/")])]
+    assert all(spec.name in (resources_named(name, {}) or ()) for name in names)
 
 
 def test_a_push_that_gets_no_2xx_is_sent_again_as_the_same() -> None:

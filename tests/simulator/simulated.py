@@ -10,11 +10,12 @@ import httpx
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
 from simulator.process import RunningSimulator
+from simulator.resources import RESOURCES
 from simulator.settings import Access, Readings, Settings, Size
 
-SCOPES = (
-    "semester.read term.read structure.read reflection.read_all student.read_all teacher.read_all "
-    "admin_class.read class.read"
+#: The greater scope of each path of v3.
+SCOPES = " ".join(
+    dict.fromkeys(path.scopes[0] for resource in RESOURCES.values() for path in resource.paths if path.scopes)
 )
 ALL = f"school.101 school.102 {SCOPES}"
 SMALL = Size(schools=2, students=60)
