@@ -14,7 +14,7 @@ from loading.writes.roster.fields import STANDARD
 from loading.writes.roster.rows import Reading, RefusedRow, RosterRow, read_rows
 from loading.writes.table_file import TableError, TableFile, TableRow, read_table
 
-SAMPLE = Path(__file__).parents[2] / "docs" / "roster.csv"
+SAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "roster.csv"
 CUSTOM = {"dormRoom", "boarding"}
 Read = tuple[list[RosterRow], list[RefusedRow]]
 
