@@ -43,6 +43,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest tests/house/test_names.py
 
 # The oldest DuckDB that reads the published file, for the test that it does.
 old-duckdb: .old-duckdb/installed

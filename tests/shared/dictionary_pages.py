@@ -75,10 +75,11 @@ def _index(tables: Mapping[Place, list[dict[str, Any]]]) -> str:
         "# Dictionary",
         "",
         "A page for each table that all installations have; `make dictionary` writes them. A file has its",
-        "own dictionary, with the datasets, reports and custom fields of its schools: `FROM quality.dictionary`.",
+        "own dictionary, with the datasets, reports and custom fields of its schools:",
+        "`FROM quality.dictionary`.",
     ]
     for schema in SCHEMAS:
-        lines += ["", f"## {schema}", "", ABOUT[schema], "", "| table | | what it is |", "|---|---|---|"]
+        lines += ["", f"## {schema}", "", ABOUT[schema], "", "| table | 中文 | what it is |", "|---|---|---|"]
         for (of_schema, name), (about, *_) in sorted(tables.items()):
             if of_schema == schema:
                 cells = (f"[{name}]({schema}/{name}.md)", about["label_zh"], _sentence(about["description"]))
@@ -114,7 +115,7 @@ def _page(
         "",
         "## Columns",
         "",
-        "| column | | type | unit | privacy | meaning |",
+        "| column | 中文 | type | unit | privacy | meaning |",
         "|---|---|---|---|---|---|",
         *("| " + " | ".join(_cell(column[name]) for name in names) + " |" for column in columns),
     ]
