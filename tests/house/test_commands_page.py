@@ -33,17 +33,18 @@ def _page() -> str:
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
     context = click.Context(command, info_name=name)
-    usage = " ".join([name, *command.collect_usage_pieces(context)])
-    examples = [
-        line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("campus ")
-    ]
-    yield from ("", f"### {name}", "", " ".join((command.help or "").split()), "")
-    yield from (f"    {line}" for line in dict.fromkeys((usage, *examples)))
     options = [
         record
         for parameter in command.get_params(context)
         if (record := parameter.get_help_record(context)) and "--help" not in record[0]
     ]
+    pieces = [piece for piece in command.collect_usage_pieces(context) if options or piece != "[OPTIONS]"]
+    usage = " ".join([name, *pieces])
+    examples = [
+        line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("campus ")
+    ]
+    yield from ("", f"### {name}", "", " ".join((command.help or "").split()), "")
+    yield from (f"    {line}" for line in dict.fromkeys((usage, *examples)))
     if options:
         yield from ("", "| option | |", "|---|---|")
         for names, text in options:
