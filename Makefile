@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check old-duckdb model models dictionary diagram requests bench-setup lock
+.PHONY: setup demo test test-slow check docs old-duckdb model models dictionary commands-page diagram requests bench-setup lock
 
 setup: .venv/installed
 
@@ -43,6 +43,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest tests/house/test_names.py
 
 # The oldest DuckDB that reads the published file, for the test that it does.
 old-duckdb: .old-duckdb/installed
@@ -51,7 +52,7 @@ old-duckdb: .old-duckdb/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --upgrade --target .old-duckdb -r $<
 	touch $@
 
-# One model with what it stands on, its tests and its rows: make model M=early_warning (docs/extending.md).
+# One model with what it stands on, its tests and its rows: make model M=early_warning (docs/how-to/extending.md).
 model: setup
 	@$(BIN)/python -m pipelines.cli.model $(M)
 
@@ -59,15 +60,23 @@ model: setup
 models: setup
 	@$(BIN)/python -m pipelines.cli.models
 
-# After a change of contracts or models: the page that tests/models/test_dictionary.py compares with.
+# After a change of contracts or models: the pages that tests/models/test_dictionary.py compares with.
 dictionary: models
 	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
+
+# After a change of a command's help: the page that tests/house/test_commands_page.py compares with.
+commands-page: setup
+	CAMPUS_WRITE_COMMANDS=1 $(BIN)/pytest tests/house/test_commands_page.py
+
+# The documentation as a site, without a network: open site/index.html.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # After a change of keys or joins in core: the picture that tests/house/test_diagram.py compares with.
 diagram: setup
 	$(BIN)/python -m pipelines.cli.diagram
 
-# After a change of requests: the golden files that tests/requests compares with (docs/extending.md).
+# After a change of requests: the golden files that tests/requests compares with (docs/how-to/extending.md).
 requests: setup
 	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/requests
 

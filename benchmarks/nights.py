@@ -27,7 +27,7 @@ from warehouse.lake.log_tables import LOAD_LOG, LOGS
 
 #: What changes between two nights, and a field of it that is text.
 CHANGED = {"students": "name", "grades": "review", "scores": "review"}
-#: What asks for less, and may miss more: docs/running.md, "What a night reads again".
+#: What asks for less, and may miss more: docs/explanation/nights.md, "What a night reads again".
 SPARING = """
 incremental: {current_scores: where_moved, transcript_days: 7}
 attendance: {window_days: 3}
@@ -44,7 +44,9 @@ def main() -> None:
     arguments.add_argument("--semesters", type=int, default=2, help="of each school; the last one is current")
     arguments.add_argument("--nights", type=int, default=10)
     arguments.add_argument("--loads-only", action="store_true", help="without the build and its publication")
-    arguments.add_argument("--sparing", action="store_true", help="with the settings of docs/running.md")
+    arguments.add_argument(
+        "--sparing", action="store_true", help="with the settings of docs/explanation/nights.md"
+    )
     arguments.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     if options.child:

@@ -166,5 +166,6 @@ def _try_conditional_put(lake: Lake) -> None:
 def _unfit(lake: Lake) -> str:
     return (
         f"CAMPUS_LAKE {lake.root}: this store has no conditional put (If-None-Match), by which two writers "
-        f"of a table are told apart, so loads would be lost. Name a store that has it (docs/operating.md)"
+        f"of a table are told apart, so loads would be lost. Name a store that has it "
+        "(docs/how-to/object-store.md)"
     )

@@ -322,7 +322,7 @@ class PublishOptions(Section):
         if self.audiences and self.schools_per_shard is not None:
             raise ValueError(
                 "audiences are made of one campus.duckdb, and there is none with schools_per_shard: leave "
-                "out one of both (docs/district.md has a file without persons)"
+                "out one of both (docs/how-to/district.md has a file without persons)"
             )
         return self
 

@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     push_host: str = "127.0.0.1"
     push_port: int = Field(8710, ge=0, le=65535)
     config: Path | None = None
-    # Of a district (docs/district.md): where runs are kept, and how workers get them.
+    # Of a district (docs/how-to/district.md): where runs are kept, and how workers get them.
     postgres_url: SecretStr | None = Field(None, validation_alias="DAGSTER_POSTGRES_URL")
     broker_url: SecretStr | None = None
     result_url: SecretStr | None = None

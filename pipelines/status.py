@@ -346,7 +346,7 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         rest = " Rows of earlier loads stay." if any(each.has_earlier_rows for each in schools) else ""
         yield (
             f"Slices of school {', '.join(map(str, failing))} could not be loaded, for the reasons above; "
-            f"docs/running.md says what to do about each.{rest}"
+            f"docs/reference/messages.md says what to do about each.{rest}"
         )
     for never, alike in groupby(sorted(schools, key=_never), key=_never):
         if never:

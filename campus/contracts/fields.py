@@ -26,7 +26,7 @@ Flag = bool
 Float = float
 # Decimals travel as strings, so that no digit is lost.
 Number = Decimal
-#: What a field says about people; docs/running.md describes each class ("What is personal"). "":
+#: What a field says about people; docs/reference/privacy.md describes each class. "":
 #: unclassified, as the fields of datasets are, which the platform defines.
 Privacy = Literal[
     "",

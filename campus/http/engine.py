@@ -1,4 +1,4 @@
-"""An httpx transport over aiohttp, at a third of the CPU of httpx's own (docs/decisions.md)."""
+"""An httpx transport over aiohttp, at a third of the CPU of httpx's own (docs/explanation/decisions.md)."""
 
 import asyncio
 import ssl

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group, epilog=example("district up --workers 4"))
 def district() -> None:
-    """Workers that share the loads, on one machine or many (docs/district.md)."""
+    """Workers that share the loads, on one machine or many (docs/how-to/district.md)."""
 
 
 @district.command(epilog=example("district up", "district up --workers 4 --no-ui"))

@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 LONGEST_WHY = 400
 WHEN_IT_ANSWERS = "campus doctor asks the platform; run campus sync again when it answers as it should."
-ONCE_MENDED = "docs/running.md says how to mend that; then run campus sync again."
+ONCE_MENDED = "docs/reference/messages.md says how to mend that; then run campus sync again."
 
 
 def verdict(

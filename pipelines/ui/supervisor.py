@@ -84,7 +84,7 @@ def _say_ready(settings: Settings, host: str, port: int, *, allow_launch: bool) 
     if not is_loopback(host):
         _warn(
             f"it listens on {host} without a login. Whoever reaches the port sees everything"
-            f"{' and may start and delete runs' if allow_launch else ''}: see docs/operating.md."
+            f"{' and may start and delete runs' if allow_launch else ''}: see docs/how-to/operate.md."
         )
 
 

@@ -99,6 +99,6 @@ def test_the_container_has_all_rooms_and_the_page_names_each_file() -> None:
     assert all((ROOT / source).exists() for source in sources)
     rooms = re.findall(r'"(\w+)\*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert len(rooms) > 5 and set(rooms) <= sources
-    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
     named = {"crontab", "Containerfile", "nginx-ui.conf", *(unit.name.partition(".")[0] for unit in UNITS)}
     assert {name for name in named if name not in page} == set()

@@ -52,7 +52,7 @@ def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:
     assert spelled == {ROOT / "campus/contracts/fields.py", ROOT / "warehouse/lake/tables.py"}
 
 
-@pytest.mark.parametrize("page", ["glossary.md", "design.md", "extending.md"])
+@pytest.mark.parametrize("page", ["reference/glossary.md", "explanation/design.md", "how-to/extending.md"])
 def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     rooms = "campus|warehouse|loading|writeback|assets|exports|pipelines|simulator|tests|benchmarks"
@@ -62,7 +62,7 @@ def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
 
 
 def test_each_link_of_a_page_leads_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [*ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md", *(ROOT / "docs").rglob("*.md")]
     anchors = {page: _anchors(page.read_text(encoding="utf-8")) for page in pages}
     astray = []
     for page in pages:
@@ -73,6 +73,19 @@ def test_each_link_of_a_page_leads_somewhere() -> None:
             if not leads and not link.startswith("http"):
                 astray.append((page.name, link))
     assert astray == []
+
+
+def test_each_page_named_in_the_code_is_there() -> None:
+    kinds = {".py", ".toml", ".yaml", ".service", ".conf", ".sql", ".yml", ""}
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    texts = {name: (ROOT / name) for name in files.stdout.splitlines() if Path(name).suffix in kinds}
+    named = {
+        (page, name)
+        for name, path in texts.items()
+        for page in re.findall(r"\bdocs/[\w./-]+[.]md", path.read_text(encoding="utf-8", errors="ignore"))
+    }
+    assert len(named) > 20
+    assert {(page, name) for page, name in named if not (ROOT / page).exists()} == set()
 
 
 def _anchors(text: str) -> set[str]:

@@ -95,7 +95,9 @@ def test_each_mart_says_what_breaks_its_checks() -> None:
         for check in checks(schema)
     }
     said = {model for model, statements in broken_by().items() if statements}
-    assert checked - said == set(), "say it under config.meta.broken_by of its yml, see docs/extending.md"
+    assert checked - said == set(), (
+        "say it under config.meta.broken_by of its yml, see docs/how-to/extending.md"
+    )
 
 
 def test_every_check_of_a_mart_and_every_check_that_blocks_catches_what_it_is_there_for(

@@ -1,4 +1,4 @@
-"""The dictionary of a built file is whole, and the page of the docs is that of the models as they are."""
+"""The dictionary of a built file is whole, and its pages in the docs are those of the models as they are."""
 
 import copy
 import os
@@ -9,11 +9,12 @@ from typing import Any
 import duckdb
 import pytest
 from conftest import Build
+from dictionary_pages import examples_of, pages
 
 from exports.extracts.plan import NUMBERS
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.publish.dbt_project import ModelsBroken, compiled
-from warehouse.publish.dictionary import page, privacy_classes, record_dictionary
+from warehouse.publish.dictionary import privacy_classes, record_dictionary
 from warehouse.publish.labels import Labels
 
 #: Numbers about times, things and the platform, in tables that count no people.
@@ -27,7 +28,8 @@ OF_NO_PEOPLE = {
     # Of a whole school, a room and a class, and no figure of anybody in it.
     *("record_count", "largest_class", "capacity"),
 }
-PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
+DOCS = Path(__file__).parents[2] / "docs"
+DICTIONARY = DOCS / "reference" / "dictionary"
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +158,30 @@ def test_what_is_said_in_yml_header_and_contract_arrives(file: Path) -> None:
     ]
 
 
-def test_the_page_is_current(file: Path) -> None:
+@pytest.fixture(scope="module")
+def made(file: Path) -> dict[str, str]:
+    return pages(file, (DOCS / "how-to" / "analysts.md").read_text(encoding="utf-8"))
+
+
+def test_pages_are_current(made: dict[str, str]) -> None:
     if os.environ.get("CAMPUS_WRITE_DICTIONARY"):
-        PAGE.write_text(page(file), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == page(file), "run: make dictionary"
+        shutil.rmtree(DICTIONARY, ignore_errors=True)
+        for path, text in made.items():
+            (DICTIONARY / path).parent.mkdir(parents=True, exist_ok=True)
+            (DICTIONARY / path).write_text(text, encoding="utf-8")
+    written = {
+        path.relative_to(DICTIONARY).as_posix(): path.read_text(encoding="utf-8")
+        for path in DICTIONARY.rglob("*.md")
+    }
+    assert written == made, "run: make dictionary"
+
+
+def test_examples_run(file: Path, made: dict[str, str]) -> None:
+    queries = {query for page in made.values() for query in examples_of(page)}
+    assert len(queries) > 50
+    with duckdb.connect(str(file), read_only=True) as connection:
+        for query in queries:
+            connection.execute(query)
 
 
 def test_a_table_names_the_resources_that_it_is_made_of(file: Path) -> None:

@@ -95,8 +95,3 @@ def test_each_command_is_in_one_section_of_the_help() -> None:
     shown = CliRunner().invoke(main, ["--help"]).output
     assert all(f"\n{title}:\n" in shown for title in SECTIONS)
     assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_the_version_is_told() -> None:
-    done = CliRunner().invoke(main, ["--version"])
-    assert done.exit_code == 0 and done.output.startswith("campus, version ")

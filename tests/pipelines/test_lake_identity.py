@@ -200,7 +200,7 @@ def test_a_restored_lake_has_no_id_of_the_original(url: str, tmp_path: Path) -> 
 
 
 def test_store_keys_of_dotenv_reach_commands(tmp_path: Path) -> None:
-    """As docs/district.md says: CAMPUS_LAKE and the store's own variables in the .env of the home."""
+    """As docs/how-to/district.md says: CAMPUS_LAKE and the store's own variables in the .env of the home."""
     home, folder = tmp_path / "home", tmp_path / "folder"
     home.mkdir(), folder.mkdir()
     with object_store() as store:

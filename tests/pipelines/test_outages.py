@@ -142,7 +142,7 @@ def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     held = [standing(101, "101", NIGHT), standing(102, "102", NIGHT - timedelta(days=3))]
     line = verdict(ends, log, held, [101, 102])
     assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; rows of")
-    assert "What failed is as of 2026-02-27 02:00. docs/running.md" in line and "\n" not in line
+    assert "What failed is as of 2026-02-27 02:00. docs/reference/messages.md" in line and "\n" not in line
 
 
 def test_what_was_never_loaded_has_no_age() -> None:

@@ -40,7 +40,7 @@ CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
 # The oldest that reads the published file, of tests/old_duckdb.lock.
 OLD_DUCKDB = Path(__file__).parents[2] / ".old-duckdb"
-GUIDE = Path(__file__).parents[2] / "docs" / "analysts.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "analysts.md"
 QUESTIONS = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 SNIPPETS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]

@@ -287,7 +287,7 @@ def test_every_report_is_asked_with_dates_as_the_platform_wants_them() -> None:
 
 
 def test_the_page_for_operators_names_each_setting_of_the_environment() -> None:
-    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert {name for name in SETTINGS if f"`{name}`" not in page} == set()
 
 

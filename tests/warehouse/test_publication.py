@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from importlib import metadata
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,11 @@ def test_generations_are_kept_and_pruned(lake: Lake, tmp_path: Path) -> None:
         made.append(publish(build(lake, tmp_path), tmp_path, keep=3))
     assert generations(tmp_path) == made[:0:-1]
     for kept in made[1:]:
-        [(name, published_at, _)] = ask(kept.path, "FROM quality.publication")
+        [(name, published_at, version)] = ask(
+            kept.path, "SELECT generation, published_at, version FROM quality.publication"
+        )
         assert f"{published_at:%Y%m%dT%H%M%S.%f}" == name == kept.name
+        assert version == metadata.version("campus-warehouse")
     counts = [ask(kept.path, "SELECT count(*) FROM raw.marks") for kept in generations(tmp_path)]
     assert counts == [[(4,)], [(3,)], [(2,)]]
     assert stat.S_IMODE((tmp_path / "campus.duckdb").stat().st_mode) == 0o440

@@ -14,7 +14,7 @@ from writeback.files.table_file import TableError, TableFile, TableRow, read_tab
 from writeback.roster.fields import STANDARD
 from writeback.roster.rows import Reading, RefusedRow, RosterRow, read_rows
 
-SAMPLE = Path(__file__).parents[2] / "docs" / "roster.csv"
+SAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "roster.csv"
 CUSTOM = {"dormRoom", "boarding"}
 Read = tuple[list[RosterRow], list[RefusedRow]]
 

@@ -2,7 +2,7 @@
 
 dbt compiles the project into plain SQL when a developer changes it (`make models`); the result is part of the
 code. model_runner.py runs that SQL. No night needs dbt: it renders 350 nodes, which takes ten times the CPU
-seconds of their SQL (docs/decisions.md)."""
+seconds of their SQL (docs/explanation/decisions.md)."""
 
 from __future__ import annotations
 

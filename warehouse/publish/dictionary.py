@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -50,7 +48,7 @@ DICTIONARY = Log(
         Column(
             "privacy",
             pa.string(),
-            "What a column says of people (docs/running.md); null: nobody has classified it",
+            "What a column says of people (docs/reference/privacy.md); null: nobody has classified it",
             label_zh="隐私类别",
         ),
     ),
@@ -64,8 +62,6 @@ SOURCES = {
     "quality": "the warehouse's own account",
 }
 OF_A_CHECK = "The rows behind the warning of the check of this name"
-#: What every installation has alike, in the order in which a page shows it.
-EVERYWHERE = ("marts", "core", "raw", "quality", "seeds")
 
 CATALOG = """
     WITH relations AS (
@@ -136,46 +132,6 @@ def _comment_on_views(
             if row["schema_name"] == "staging" and is_bare:
                 place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
                 con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
-
-
-def page(path: Path) -> str:
-    """The dictionary of a built file as a page, without what only one installation has."""
-    query = "FROM quality.dictionary WHERE table_name NOT IN (SELECT name FROM quality.check_results)"
-    with closing(duckdb.connect(str(path), read_only=True)) as con:
-        rows = con.sql(f"{query} ORDER BY schema_name, table_name, position").to_arrow_table().to_pylist()
-    lines = [
-        "# Dictionary",
-        "",
-        "Every table and column that all installations have; `make dictionary` writes this page. A file has",
-        "its own, with the datasets, reports and custom fields of the schools: `FROM quality.dictionary`.",
-    ]
-    for schema in EVERYWHERE:
-        lines += ["", f"## {schema}"]
-        for row in rows:
-            if row["schema_name"] == schema:
-                lines += _lines(row)
-    return "\n".join(lines) + "\n"
-
-
-def _lines(row: Mapping[str, Any]) -> list[str]:
-    cells = {name: _cell(value) for name, value in row.items()}
-    if row["column_name"] is None:
-        about = f"{cells['description']}. Source: {cells['source']}."
-        return [
-            "",
-            f"### {cells['schema_name']}.{cells['table_name']} {cells['label_zh']}",
-            "",
-            about.replace("..", "."),
-            "",
-            "| column | | type | unit | privacy | meaning |",
-            "|---|---|---|---|---|---|",
-        ]
-    names = ("column_name", "label_zh", "data_type", "unit", "privacy", "description")
-    return ["| " + " | ".join(cells[name] for name in names) + " |"]
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value).replace("|", "\\|")
 
 
 def _entries(

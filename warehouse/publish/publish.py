@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ PUBLICATION = Log(
             pa.string(),
             "The models and thresholds that it was built by, a name for their state",
             label_zh="模型版本",
+        ),
+        Column(
+            "version",
+            pa.string(),
+            "Version of Campus Warehouse that published it, as in CHANGELOG.md",
+            label_zh="软件版本",
         ),
     ),
 )
@@ -115,7 +122,8 @@ def sealed(path: Path, generation: str, published_at: datetime, models_version: 
     with closing(duckdb.connect(str(path))) as con:
         con.execute("DELETE FROM quality.publication")
         con.execute(
-            "INSERT INTO quality.publication VALUES (?, ?, ?)", [generation, published_at, models_version]
+            "INSERT INTO quality.publication VALUES (?, ?, ?, ?)",
+            [generation, published_at, models_version, metadata.version("campus-warehouse")],
         )
         con.execute("CHECKPOINT")
 

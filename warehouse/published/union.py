@@ -24,7 +24,8 @@ DIVIDED = "quality.divided"
 OF_A_FILE = {
     "publication": """
         SELECT {generation} AS generation, max(published_at) AS published_at,
-            max_by(models_version, published_at) AS models_version
+            max_by(models_version, published_at) AS models_version,
+            max_by(version, published_at) AS version
         FROM ({rows})
     """,
     "check_results": """

@@ -31,7 +31,7 @@ def _writing(command: Command) -> Command:
     cls=Group, epilog=example("roster plan roster.xlsx --school 101", "roster apply plans/roster-101-….json")
 )
 def roster() -> None:
-    """Push the school's roster to the platform: a plan first, then exactly the plan (docs/roster.md)."""
+    """Push the school's roster to the platform, by a plan that is made first (docs/how-to/roster.md)."""
 
 
 @roster.command("plan", epilog=example("roster plan roster.xlsx --school 101"))
@@ -69,7 +69,7 @@ def apply_roster(plan: str, dry: bool, build: bool, despite_refused: bool) -> No
 
 @click.group(cls=Group, epilog=example("attendance write marks.csv --school 101"))
 def attendance() -> None:
-    """Marks of lessons: who was there (docs/writing.md)."""
+    """Marks of lessons: who was there (docs/how-to/writing.md)."""
 
 
 @attendance.command("write", epilog=example("attendance write marks.csv --school 101 --dry-run"))
@@ -85,7 +85,7 @@ def write_attendance(file: Path, school: int | None, dry: bool, build: bool) -> 
 
 @click.group(cls=Group, epilog=example("swipes send swipes.csv --school 101"))
 def swipes() -> None:
-    """Cards held to a reader: taken offline and sent, or live (docs/writing.md)."""
+    """Cards held to a reader: taken offline and sent, or live (docs/how-to/writing.md)."""
 
 
 @swipes.command("send", epilog=example("swipes send swipes.csv --school 101", "swipes send"))
@@ -117,7 +117,7 @@ def swipe_now(school: int | None, classroom: int, student: int | None, card: str
 
 @click.group(cls=Group, epilog=example("cards bind card-17 20230101 --school 101", "cards unbind card-17"))
 def cards() -> None:
-    """Student cards: bound by the student's own login (docs/writing.md)."""
+    """Student cards: bound by the student's own login (docs/how-to/writing.md)."""
 
 
 @cards.command("bind", epilog=example("cards bind card-17 20230101", "cards bind --file cards.csv"))
@@ -144,7 +144,7 @@ def bind_card(
 
 @click.group(cls=Group, epilog=example("devices bind AA:BB:CC 900001 --school 101", "devices list"))
 def devices() -> None:
-    """Classroom displays (docs/writing.md)."""
+    """Classroom displays (docs/how-to/writing.md)."""
 
 
 @devices.command("bind", epilog=example("devices bind AA:BB:CC 900001", "devices bind --file devices.csv"))
@@ -210,7 +210,7 @@ for _group, _word in ((cards, "card"), (devices, "device")):
     epilog=example("fields list", "fields set bus --role student --label 校车 --option 1号 --option 2号"),
 )
 def fields() -> None:
-    """The school's own fields of users (docs/writing.md)."""
+    """The school's own fields of users (docs/how-to/writing.md)."""
 
 
 @fields.command("list", epilog=example("fields list --school 101"))
