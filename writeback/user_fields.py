@@ -79,7 +79,7 @@ class FieldWriter:
 
     async def _delete(self, operation: Operation, name: str) -> None:
         async def gone() -> bool | None:
-            return True if name not in {one for one, _ in await self.fields()} else None
+            return True if name not in {existing for existing, _ in await self.fields()} else None
 
         await self.send(Write(operation, self.school_id, name), "", gone)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "messages.md"
-ROOMS = ("campus", "warehouse", "loading", "assets", "exports", "pipelines")
+ROOMS = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
 #: Of Starlette, whose middleware checks the host.
 OF_OTHERS = {"Invalid host header"}
 
