@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from campus.fetch.answer import Answer, fetch
@@ -15,7 +16,6 @@ from campus.paging import (
     V3_NAMES,
     Outcome,
     PageAnswer,
-    PageError,
     PageNames,
     PageRequest,
     PageSeen,
@@ -61,7 +61,8 @@ async def drive(
             if len(requests) == 1 and (requests[0].alone or not in_flight):
                 await _cancel(in_flight)
                 # A single request needs no task of its own.
-                answer = PageAnswer(requests[0], await _page_or_error(fetch_page(requests[0])))
+                request = requests[0]
+                page: Awaitable[PageSeen] = fetch_page(request)
             else:
                 for request in requests:
                     task = asyncio.create_task(fetch_page(request))
@@ -72,20 +73,17 @@ async def drive(
                 while task not in in_flight:
                     # It was cancelled.
                     task = await finished.get()
-                answer = PageAnswer(in_flight.pop(task), await _page_or_error(task))
+                request, page = in_flight.pop(task), task
+            try:
+                answer = PageAnswer(request, await page)
+            except (NotFound, Refused, Transient) as error:
+                answer = PageAnswer(request, error)
             requests = paging.send(answer)
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome
     finally:
         await _cancel(in_flight)
-
-
-async def _page_or_error(page: Awaitable[PageSeen]) -> PageSeen | PageError:
-    try:
-        return await page
-    except (NotFound, Refused, Transient) as error:
-        return error
 
 
 async def _cancel(in_flight: dict[asyncio.Task[PageSeen], PageRequest]) -> None:
@@ -106,9 +104,10 @@ async def read_collection(
     Returns the decoded pages whose rows count, in the order of their requests, and how the reading ended.
     Raises CampusError where the platform rejects every way to ask."""
     pages: dict[PageRequest, P] = {}
+    get = _getter(client, collection, tally)
 
     async def fetch_page(request: PageRequest) -> PageSeen:
-        answer = await _get(client, collection, dict(request.params), tally)
+        answer = await get({**collection.params, **dict(request.params)})
         tally.pages += 1
         pages[request] = answer.value
         return PageSeen(collection.keys(answer.value), answer.pagination)
@@ -144,7 +143,17 @@ async def read_list(
         has_pages = True
         return collection.keys(page)
 
-    async def read_pages(per_page: int, smaller_sizes: Sequence[int]) -> tuple[list[P], Outcome]:
+    async def accepts(**params: str) -> bool:
+        try:
+            await _getter(client, collection, tally)({**collection.params, **params})
+        except CampusError:
+            return False
+        return True
+
+    pages_of_kind = (kind, names.page)
+    per_page = client.page_size
+    smaller_sizes: Sequence[int] = SMALLER_SIZES
+    while not client.capabilities.rejects(*pages_of_kind):
         paging = page_by_number(
             per_page,
             client.config.unpaged_limit,
@@ -154,28 +163,20 @@ async def read_list(
             empty_is_unusual=empty_is_unusual,
             smaller_sizes=smaller_sizes,
         )
-        return await read_collection(client, replace(collection, keys=keys_of), paging, tally=tally)
-
-    async def accepts(**params: str) -> bool:
         try:
-            await _get(client, collection, params, tally)
-        except CampusError:
-            return False
-        return True
-
-    pages_of_kind = (kind, names.page)
-    if not client.capabilities.rejects(*pages_of_kind):
-        try:
-            return await read_pages(client.page_size, SMALLER_SIZES)
+            return await read_collection(client, replace(collection, keys=keys_of), paging, tally=tally)
         except Refused:
+            if smaller_sizes is SMALLEST_SIZES:
+                raise
             if await accepts(**{names.page: "1"}):
                 if has_pages:
                     raise
                 # The platform rejects the sizes, not the page.
-                return await read_pages(SMALLEST_SIZES[0], SMALLEST_SIZES)
-            if not await accepts():
+                per_page, smaller_sizes = SMALLEST_SIZES[0], SMALLEST_SIZES
+            elif await accepts():
+                client.capabilities.reject(*pages_of_kind)
+            else:
                 raise
-            client.capabilities.reject(*pages_of_kind)
     return await read_unpaged(client, collection, kind, names, empty_is_unusual=empty_is_unusual, tally=tally)
 
 
@@ -204,14 +205,14 @@ async def read_unpaged(
     return pages, outcome
 
 
-async def _get(
-    client: Client, collection: Collection[P], params: Mapping[str, str | int], tally: Tally
-) -> Answer[P]:
-    """One answer of a collection, requested with these parameters besides its own."""
-    return await fetch(
+def _getter(
+    client: Client, collection: Collection[P], tally: Tally
+) -> Callable[[Mapping[str, str | int]], Coroutine[Any, Any, Answer[P]]]:
+    """A function that fetches one answer of a collection with the given parameters."""
+    return partial(
+        fetch,
         client,
         collection.path,
-        {**collection.params, **params},
         school_id=collection.school_id,
         scope=collection.scopes,
         decode=collection.decode,

@@ -11,9 +11,9 @@ from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit, changed_only, id_batches
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector, Gathered
-from campus.sources.row_rules import keep_requested
+from campus.sources.row_rules import apply_row_rules, keep_requested
 from campus.sources.side_by_side import UnitResult, read_all
-from campus.sources.unit import read_unit
+from campus.sources.unit import source_of
 
 CLASS_FILTER = "class_id_in"
 
@@ -81,8 +81,10 @@ async def _read_units(
     collector: Collector,
     inspect: Callable[[Gathered], Any],
 ) -> None:
+    source = source_of(client, spec, query, collector.account.tally)
+
     async def read_rows(unit: Unit) -> UnitResult:
-        gathered = await read_unit(client, spec, query, unit, collector.account.tally)
+        gathered = apply_row_rules(await source(unit), spec, unit)
         inspect(gathered)
         return UnitResult(partial(collector.add, gathered), gathered.has_no_living_rows)
 

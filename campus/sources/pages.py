@@ -1,7 +1,7 @@
 """Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Coroutine, Hashable
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,15 @@ import msgspec
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection, read_list, read_unpaged
-from campus.paging import V1_NAMES, V3_NAMES
+from campus.paging import V1_NAMES, V3_NAMES, Outcome
 from campus.paging.passes import numbered
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
 from campus.sources.source import SourceContext
+
+#: The pages whose rows count, and how the reading ended.
+Reading = tuple[list[Page[Any]], Outcome]
 
 
 async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
@@ -25,12 +28,12 @@ async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
     different rows. Where such a reading proves nothing, identical rows may be on several pages:
     then a second reading keeps all of them. It also proves a list that counts each of its repeated rows."""
     spec = context.spec
-    gathered = await _read_as(context, unit, keep_duplicates=False)
+    gathered = _gather(spec, await _requested(context, unit, keep_duplicates=False), keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
         return gathered
     if spec.numbered is None and not _has_repeats(gathered, spec):
         return gathered
-    repeated = await _read_as(context, unit, keep_duplicates=True)
+    repeated = _gather(spec, await _requested(context, unit, keep_duplicates=True), keep_duplicates=True)
     is_proven = repeated.complete and (spec.numbered is not None or _has_repeats(repeated, spec))
     return repeated if is_proven else gathered
 
@@ -46,9 +49,9 @@ def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
-async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Gathered:
-    client, spec, tally = context.client, context.spec, context.tally
-    names = V1_NAMES if spec.is_v1 else V3_NAMES
+def _requested(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Coroutine[Any, Any, Reading]:
+    """The reading of one collection, to be awaited."""
+    client, spec = context.client, context.spec
 
     def keys_of(page: Page[Any]) -> list[Hashable]:
         return [*_keys(spec, page, keep_duplicates=keep_duplicates), *((bad.raw,) for bad in page.bad)]
@@ -63,9 +66,15 @@ async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool)
         anonymous=spec.anonymous,
     )
     read = partial(read_list, keep_duplicates=keep_duplicates) if spec.shape == "pages" else read_unpaged
-    pages, outcome = await read(
-        client, collection, spec.path, names, empty_is_unusual=unit.empty_is_unusual, tally=tally
+    names = V1_NAMES if spec.is_v1 else V3_NAMES
+    return read(
+        client, collection, spec.path, names, empty_is_unusual=unit.empty_is_unusual, tally=context.tally
     )
+
+
+def _gather(spec: ResourceSpec, reading: Reading, *, keep_duplicates: bool) -> Gathered:
+    """The rows of the pages that a reading has brought."""
+    pages, outcome = reading
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     seen: set[Hashable] = set()
     for page in pages:

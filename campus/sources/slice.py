@@ -25,18 +25,19 @@ from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, gathered_of
 from campus.sources.side_by_side import UnitResult, read_all
-from campus.sources.unit import read_unit
+from campus.sources.unit import source_of
 
 
 async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector: Collector) -> None:
     """Read one slice of a resource into the collector.
 
     Raises CampusError where nothing of the slice can be read. The account has the units that fail."""
-    units = await units_of(client, spec, query, collector.account.tally)
+    tally = collector.account.tally
+    units, source = await units_of(client, spec, query, tally), source_of(client, spec, query, tally)
 
     async def read_rows(unit: Unit) -> UnitResult:
         try:
-            gathered = await read_unit(client, spec, query, unit, collector.account.tally)
+            gathered = apply_row_rules(await source(unit), spec, unit)
         except NotFound:
             if unit.if_absent is None:
                 raise
