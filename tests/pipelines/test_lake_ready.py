@@ -17,7 +17,7 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.storage_trouble import store_in_words
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import STANDINGS
-from warehouse.load import drift
+from warehouse.load import past_rows
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return lambda *given: (done.append(name), does(*given))[1]
 
     # Imported where they are needed, hence by their own modules.
-    monkeypatch.setattr(drift, "remember", told("remembered", drift.remember))
+    monkeypatch.setattr(past_rows, "begin", told("begun", past_rows.begin))
     monkeypatch.setattr(
         custom_fields, "forget_id_numbers", told("forgotten", custom_fields.forget_id_numbers)
     )
@@ -40,11 +40,11 @@ def test_a_lake_is_made_ready_once(tmp_path: Path, asked: list[str], monkeypatch
     settings = Settings(home=tmp_path)
     for _ in range(3):
         make_ready(lake_of(settings), settings)
-    assert asked == ["remembered", "forgotten"]
+    assert asked == ["begun", "forgotten"]
     keeps = settings.model_copy(update={"keep_id_numbers": True})
     make_ready(lake_of(keeps), keeps)
     make_ready(lake_of(keeps), keeps)
-    assert asked == ["remembered", "forgotten", "remembered"]
+    assert asked == ["begun", "forgotten", "begun"]
     make_ready(lake_of(settings), settings)
     assert asked[-1] == "forgotten" and len(asked) == 5
     monkeypatch.setattr(lakes, "fingerprint", lambda _: "another version")

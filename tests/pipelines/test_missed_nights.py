@@ -91,8 +91,6 @@ def test_partitions_that_a_person_chose_are_made_up_for_by_a_night(instance: dg.
 
 def test_slices_that_the_load_log_has_are_not_told_twice(instance: dg.DagsterInstance) -> None:
     slices_failed(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "101"}, "status 403")
-    earlier = dg.Failure("2 failed; their last good rows stay.\nstudents 101: status 403")
-    ran(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "103"}, earlier)
     assert failed_runs(instance) == []
     problems = ["no token for 102", "more"]
     slices_failed(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "102"}, "status 403", problems)
