@@ -5,17 +5,13 @@ from datetime import date
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 from cases import the_rest_slow
-from deltalake import write_deltalake
 from world import EARLY, World
 
-from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
-from campus.registry import RESOURCES
+from assets.partitions import SCHOOL_SEMESTERS, V1_SEMESTERS
 from loading.partition_keys import partition_key
 from loading.semesters import read_semesters
-from loading.tables import TABLES, slice_of
 from pipelines.options import SemesterOptions, SemesterPair
 from simulator.readings import Readings
 from simulator.resources import scopes
@@ -226,25 +222,3 @@ def test_a_semester_whose_pair_is_not_clear_is_named_with_what_to_do(
     assert world.load(select=OF_SEMESTERS, options=options).problems == []
     held = read_semesters(world.lake, SCHOOL, options.semesters.told)
     assert held.pairs[AUTUMN + OTHER].matched_by == "setting"
-
-
-@pytest.mark.slow
-def test_a_home_that_asked_v1_for_ids_of_v3_mends_itself(make_world: Callable[..., World]) -> None:
-    world = make_world(datasets=False, semesters=2, students=8, v1_semester_ids="other")
-    assert world.load(select=OF_SEMESTERS).problems == []
-    # As an earlier version left it: partitions of v3 alone, and an answer for another semester than asked.
-    for kind in (V1_SEMESTERS, ATTENDANCE_WEEKS):
-        for key in keys(world, kind):
-            world.instance.delete_dynamic_partition(kind.name or "", key)
-    spec = RESOURCES["timetable_days"]
-    rows = [row for row in world.held(spec.name) if row["_semester_id"] == SPRING + OTHER]
-    assert rows
-    table = TABLES[spec.name]
-    wrong = [{**row, "semester_id": SPRING, "_semester_id": SPRING} for row in rows]
-    write_deltalake(
-        world.lake.open(table), pa.Table.from_pylist(wrong, schema=table.lake_schema), mode="append"
-    )
-    assert world.load(select=OF_SEMESTERS).problems == []
-    assert filed(world, spec.name) == {(one + OTHER, one + OTHER) for one in (AUTUMN, SPRING)}
-    gone = world.lake.read(table, slice_of(spec, SCHOOL, SPRING), alive=False)
-    assert gone.num_rows == len(rows) and None not in gone["_deleted_at"].to_pylist()
