@@ -33,7 +33,7 @@ LEFT = {
     "exports": 76,
     "pipelines": 187,
     "simulator": 119,
-    "tests": 1177,
+    "tests": 1176,
     "benchmarks": 51,
 }
 
