@@ -5,7 +5,6 @@ One connection a file took a night of a small school, 600 events, from 17.2 to 1
 written, and where, is Dagster's own: either can go on with what the other wrote."""
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,10 +37,7 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         # A file's inode, by which it is known again, and the engine with its one connection.
         self._engines: OrderedDict[str, tuple[int, Engine]] = OrderedDict()
-        # The open transaction of each file: statements within it share its connection.
-        self._entered: dict[str, Connection] = {}
         super().__init__(str(Path(base_dir) / "history" / "runs"), inst_data)
-        self._db_lock: Any = threading.RLock()
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
@@ -82,16 +78,8 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        with self._db_lock:
-            if shard in self._entered:
-                yield self._entered[shard]
-                return
-            with self._engine(shard).begin() as connection:
-                self._entered[shard] = connection
-                try:
-                    yield connection
-                finally:
-                    del self._entered[shard]
+        with self._db_lock, self._engine(shard).begin() as connection:
+            yield connection
 
     def _engine(self, shard: str) -> Engine:
         """The engine of a run's file, or of the index."""
