@@ -17,7 +17,7 @@ import pyarrow as pa
 from msgspec import Raw
 from msgspec.structs import astuple
 
-from campus.contracts.fields import Contract, Field, column_names, fields
+from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
@@ -115,18 +115,19 @@ def to_batch(
 ) -> tuple[pa.RecordBatch, Counter[Drift]]:
     """Arrow columns of decoded rows, with `_extra`, `_trashed` and `_trashed_at` (the row's own
     deleted_at)."""
-    of_field = fields(contract)
-    values = list(zip(*map(astuple, rows), strict=True)) or [()] * len(of_field)
-    columns = [column(sent, f.arrow_type) for f, sent in zip(of_field, values, strict=True)]
-    arrays = dict(zip(column_names(contract), columns, strict=True))
-    trashed_at = arrays.get("deleted_at")
+    columns: dict[str, Any] = {}
+    drift: Counter[Drift] = Counter()
+    values = list(zip(*map(astuple, rows), strict=True)) or [()] * len(fields(contract))
+    for f, sent in zip(fields(contract), values, strict=True):
+        columns[f.name] = column(sent, f.arrow_type)
+        for value, count in Counter(sent if f.known_values else ()).items():
+            if value is not None and str(value) not in f.known_values:
+                drift[unknown_value(f, value)] += count
+    trashed_at = columns.get("deleted_at")
     if trashed_at is None or not pa.types.is_timestamp(trashed_at.type):
         trashed_at = pa.nulls(len(rows), MOMENT)
-    ours = [pa.array(extras, pa.string()), pa.array(trashed, pa.bool_()), trashed_at]
-    drift: Counter[Drift] = Counter()
-    for f, sent in zip(of_field, values, strict=True):
-        _count_unknown(f, sent, drift)
-    return pa.RecordBatch.from_arrays([*columns, *ours], schema=batch_schema(contract)), drift
+    arrays = [*columns.values(), pa.array(extras, pa.string()), pa.array(trashed, pa.bool_()), trashed_at]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch_schema(contract)), drift
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
@@ -162,13 +163,6 @@ def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> 
 def unknown_value(field: Field, value: str | int) -> Drift:
     """The drift of an enum's value that neither the specification nor the metadata list."""
     return Drift("unknown_value", field.wire, "" if field.personal else str(value)[:50])
-
-
-def _count_unknown(field: Field, sent: Sequence[Any], drift: Counter[Drift]) -> None:
-    """Count the values of an enum that nobody lists."""
-    for value, rows in Counter(sent if field.known_values else ()).items():
-        if value is not None and str(value) not in field.known_values:
-            drift[unknown_value(field, value)] += rows
 
 
 # Decoding row by row, for a page with an unusual value.

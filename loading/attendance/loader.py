@@ -108,10 +108,8 @@ class SemesterLoader:
 
     async def _by_students(self) -> AsyncIterator[Loaded]:
         """Read all weeks at a time, and commit them one after the other."""
-        plan, progress = (
-            self._plan,
-            RouteProgress(self._progress("by students"), self._progress("sessions besides")),
-        )
+        plan = self._plan
+        progress = RouteProgress(self._progress("by students"), self._progress("sessions besides"))
         students, sessions = progress.students.account, progress.sessions.account
         sessions.tally = students.tally
         subset = None if plan.students is None else self._subset(plan.students)

@@ -19,8 +19,7 @@ from writeback.store.location import LOCK
 
 def forget_in_store(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> tuple[int, int]:
     """Take forgotten people out of the store: out of records that are not filed yet and out of the marks of
-    unfinished lessons. Delete their swipes, waiting swipes too, and
-    notes that name them.
+    unfinished lessons. Delete their swipes, waiting swipes too, and notes that name them.
 
     Returns the rows changed, and the rows removed. Raises sqlite3.Error."""
 
