@@ -5,13 +5,11 @@ import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
+from rooms import ROOMS, ROOT, modules
 
-ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "deploy" / "Containerfile"
-ROOMS = ("assets", "campus", "exports", "loading", "pipelines", "simulator", "warehouse", "writeback")
 #: Modules that are named by text alone: launchers and drivers.
 BY_NAME = {
     "dagster_celery",
@@ -47,7 +45,7 @@ def test_its_lock_is_a_part_of_the_whole_one() -> None:
 
 def test_its_lock_has_what_the_code_imports() -> None:
     imported = set(BY_NAME)
-    for file in (file for room in ROOMS for file in (ROOT / room).rglob("*.py")):
+    for file in modules(ROOMS):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {name.name.partition(".")[0] for name in node.names}

@@ -11,18 +11,16 @@ from types import ModuleType
 
 import dagster as dg
 import pytest
+from rooms import PRODUCT, ROOT, modules
 
-ROOT = Path(__file__).parents[2]
 HOLDER = "assets/dagster_private.py"
-ROOMS = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
 LOOK = f"; see whether a public way exists now, else change {HOLDER}"
 
 
 def test_one_file_holds_what_is_private() -> None:
     found = {
         str(path.relative_to(ROOT)): private
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*.py")
+        for path in modules(PRODUCT)
         if (private := _private_modules(path))
     }
     assert found.keys() == {HOLDER}, found

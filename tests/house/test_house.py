@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from rooms import PRODUCT, ROOMS, ROOT, modules
 
 from campus.contracts.fields import PERSONAL, PLATFORM_ZONE, Privacy
 from warehouse import privacy
 from warehouse.lake.tables import PLATFORM_ZONE as lake_zone
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_imports_run_one_way() -> None:
@@ -46,16 +45,18 @@ def test_both_rooms_have_the_same_privacy_classes() -> None:
 
 def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:
     assert lake_zone == PLATFORM_ZONE
-    rooms = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
-    modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
-    spelled = {path for path in modules if f'ZoneInfo("{PLATFORM_ZONE}")' in path.read_text(encoding="utf-8")}
+    spelled = {
+        path
+        for path in modules(PRODUCT)
+        if f'ZoneInfo("{PLATFORM_ZONE}")' in path.read_text(encoding="utf-8")
+    }
     assert spelled == {ROOT / "campus/contracts/fields.py", ROOT / "warehouse/lake/tables.py"}
 
 
 @pytest.mark.parametrize("page", ["reference/glossary.md", "explanation/design.md", "how-to/extending.md"])
 def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    rooms = "campus|warehouse|loading|writeback|assets|exports|pipelines|simulator|tests|benchmarks"
+    rooms = "|".join((*ROOMS, "tests", "benchmarks"))
     named = re.findall(rf"`((?:{rooms})/[\w./]+[.]\w+)`", text)
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []

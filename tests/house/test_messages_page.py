@@ -4,15 +4,15 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from rooms import PRODUCT, ROOT, modules
+
 PAGE = ROOT / "docs" / "reference" / "messages.md"
-ROOMS = ("campus", "warehouse", "loading", "writeback", "assets", "exports", "pipelines")
 #: Of Starlette, whose middleware checks the host.
 OF_OTHERS = {"Invalid host header"}
 
 
 def test_each_quoted_message_is_in_the_code() -> None:
-    texts = "\n".join(text for room in ROOMS for path in (ROOT / room).rglob("*.py") for text in _texts(path))
+    texts = "\n".join(text for path in modules(PRODUCT) for text in _texts(path))
     messages = [message for heading in _headings() for message in re.findall(r"`(.+?)`", heading)]
     assert len(messages) > 60
     unknown = [
