@@ -142,7 +142,7 @@ def _jobs(
     commits = asyncio.Lock()
     for school_id, tables in asked.items():
         plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
-        known = slice_statuses(runtime.lake, school_id)
+        statuses = slice_statuses(runtime.lake, school_id)
         # Only what this very night or sync was told by the platform.
         is_told = (DATASETS.name, str(slice_of(DATASETS, school_id))) in done
         updates = last_updates(runtime.lake, school_id) if is_told else {}
@@ -152,7 +152,7 @@ def _jobs(
                 problems.append(f"school {school_id}: no dataset {table} is planned; run the discovery")
                 continue
             try:
-                loader = _loader(runtime, client, cause, plan, segments, known, commits, updates)
+                loader = _loader(runtime, client, cause, plan, segments, statuses, commits, updates)
             except SelectionError as error:
                 problems.append(str(error))
                 continue
@@ -169,7 +169,7 @@ def _loader(
     cause: Cause,
     plan: Plan,
     segments: list[int],
-    known: Mapping[str, Mapping[str, SliceStatus]],
+    statuses: Mapping[str, Mapping[str, SliceStatus]],
     commits: asyncio.Lock,
     updates: Mapping[str, LastUpdate],
 ) -> DatasetLoader:
@@ -182,7 +182,7 @@ def _loader(
         definitions[plan.dataset],
         definitions,
     )
-    mine = known.get(dataset.table.name, {})
+    mine = statuses.get(dataset.table.name, {})
     last = updates.get(plan.dataset)
     return DatasetLoader(runtime, client, cause, plan, dataset, segments, mine, commits, last)
 

@@ -41,20 +41,20 @@ class MembershipChanges:
 
 
 def membership_changes(
-    lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, due: DueWeeks
+    lake: Lake, timeline: Timeline, statuses: SliceStatuses, semester_id: int, due: DueWeeks
 ) -> MembershipChanges:
     """The changes since the weeks of a semester were last read whole, or followed.
-    `known`: the slice statuses of the school."""
+    `statuses`: the slice statuses of the school."""
     calendar = timeline.calendars[semester_id]
     since = {}
     for week in calendar.weeks_until(timeline.today):
         day = due.get((semester_id, week), date.max)
         if day is not None and day > calendar.beginning_of(week):
             slice = slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week)
-            since[week] = min(slice_status(known, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
+            since[week] = min(slice_status(statuses, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
     if not since:
         return MembershipChanges()
-    moved = changed_members(lake, timeline, known, semester_id, min(since.values()))
+    moved = changed_members(lake, timeline, statuses, semester_id, min(since.values()))
     last = max(moved.found.values(), default=None)
     weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
     if not weeks:
@@ -76,11 +76,11 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
     asked: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
-        known = slice_statuses(lake, school_id)
-        due = due_weeks(lake, timeline, known, settings)
+        statuses = slice_statuses(lake, school_id)
+        due = due_weeks(lake, timeline, statuses, settings)
         weeks = set(due)
         for semester_id in timeline.calendars:
-            changes = membership_changes(lake, timeline, known, semester_id, due)
+            changes = membership_changes(lake, timeline, statuses, semester_id, due)
             weeks.update((semester_id, week) for week in changes.weeks)
         wanted = {week_key(school_id, *each) for each in (weeks.union(timeline.begun) if full else weeks)}
         asked += [key for key in own if key in wanted]

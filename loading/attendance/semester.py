@@ -39,8 +39,8 @@ class ChangedMembers:
     damage: str = ""
 
 
-def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int) -> Semester:
-    """One semester as the lake has it. `known`: the slice statuses of the school."""
+def read_semester(lake: Lake, timeline: Timeline, statuses: SliceStatuses, semester_id: int) -> Semester:
+    """One semester as the lake has it. `statuses`: the slice statuses of the school."""
     calendar, school_id = timeline.calendars[semester_id], timeline.school_id
     tables = _SemesterTables(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     classes = tables.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
@@ -65,7 +65,7 @@ def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
         known=sessions,
-        lacks_members=tables.has_refused(known, "students", "class_members"),
+        lacks_members=tables.has_refused(statuses, "students", "class_members"),
         others=[(other.first, other.last) for other in timeline.calendars.values() if other is not calendar],
     )
     # Stored sessions beyond the schedules took place, whatever the weeks of their class say.
@@ -74,7 +74,7 @@ def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester
 
 
 def changed_members(
-    lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, since: datetime
+    lake: Lake, timeline: Timeline, statuses: SliceStatuses, semester_id: int, since: datetime
 ) -> ChangedMembers:
     """The changes of members that were found after `since`, without the forgotten.
 
@@ -100,7 +100,7 @@ def changed_members(
         if missing:
             # A teacher, a class that v1 does not have, or a row that failed to load.
             is_change = moment > since and row["type"] in of_students
-            awaits |= is_change and any(tables.is_awaited(known, name, moment) for name in missing)
+            awaits |= is_change and any(tables.is_awaited(statuses, name, moment) for name in missing)
             continue
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
@@ -139,10 +139,10 @@ class _SemesterTables:
         slice = slice_of(spec, self._school_id, semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
 
-    def has_refused(self, known: SliceStatuses, *names: str) -> bool:
+    def has_refused(self, statuses: SliceStatuses, *names: str) -> bool:
         """Whether any of these resources of v3 was asked for, and never came whole."""
         found = [
-            slice_status(known, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
+            slice_status(statuses, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
             for name in names
             if self._in_v3 is not None or RESOURCES[name].sliced_by == "school"
         ]
@@ -153,11 +153,11 @@ class _SemesterTables:
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
 
-    def is_awaited(self, known: SliceStatuses, name: str, moment: datetime) -> bool:
+    def is_awaited(self, statuses: SliceStatuses, name: str, moment: datetime) -> bool:
         """Whether a list may still bring the student or class of a member that was found at a moment: it was
         loaded before, and not in full since."""
         slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
-        complete_at = slice_status(known, name, slice).complete_at
+        complete_at = slice_status(statuses, name, slice).complete_at
         return complete_at is not None and complete_at <= moment
 
     def new_members(

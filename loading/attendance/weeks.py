@@ -98,7 +98,7 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
 
 
 def due_weeks(
-    lake: Lake, timeline: Timeline, known: SliceStatuses, settings: AttendanceSettings
+    lake: Lake, timeline: Timeline, statuses: SliceStatuses, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
     """The weeks of a school that a night reads, by semester and week, with the first day that is read.
 
@@ -107,12 +107,12 @@ def due_weeks(
     so that a night makes up for a missed one.
 
     Args:
-        known: The slice statuses of the school."""
+        statuses: The slice statuses of the school."""
     due: dict[tuple[int, int], date | None] = dict.fromkeys(_moved(lake, timeline))
     for semester_id, week in timeline.begun:
         if (semester_id, week) in due:
             continue
-        last_read = _read_on(known, slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week))
+        last_read = _read_on(statuses, slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week))
         if last_read is None:
             due[semester_id, week] = None
             continue
@@ -148,9 +148,9 @@ def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
     }
 
 
-def _read_on(known: SliceStatuses, slice: Slice) -> date | None:
+def _read_on(statuses: SliceStatuses, slice: Slice) -> date | None:
     """The day by our clock on which a week was last read with nothing missing, sessions and records. None:
     never, or rows of it are in quarantine."""
-    both = [slice_status(known, spec.name, slice) for spec in ATTENDANCE]
+    both = [slice_status(statuses, spec.name, slice) for spec in ATTENDANCE]
     times = [each.complete_at for each in both if each.complete_at and not each.quarantined]
     return min(times).date() if len(times) == len(both) else None

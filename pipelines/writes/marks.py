@@ -48,9 +48,9 @@ async def write_marks(context: WriteContext, file: FileContent) -> Done:
 def class_index(runtime: Runtime, school_id: int) -> ClassIndex:
     """The classes of a school as the lake has them. Raises TableError where the school was never loaded."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    known = slice_statuses(runtime.lake, school_id)
+    statuses = slice_statuses(runtime.lake, school_id)
     semesters = {
-        semester_id: read_semester(runtime.lake, timeline, known, semester_id)
+        semester_id: read_semester(runtime.lake, timeline, statuses, semester_id)
         for semester_id in timeline.calendars
     }
     columns = ["id", "csin", "_semester_id"]

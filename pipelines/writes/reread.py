@@ -34,12 +34,12 @@ async def reread_sessions(
     """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
     out: they are in no slice."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    known = slice_statuses(runtime.lake, school_id)
+    statuses = slice_statuses(runtime.lake, school_id)
     loaded = []
     for semester_id, calendar in timeline.calendars.items():
         own = [session for session in sessions if calendar.first <= session.day <= calendar.last]
         if own:
-            plan = plan_classes(read_semester(runtime.lake, timeline, known, semester_id), own)
+            plan = plan_classes(read_semester(runtime.lake, timeline, statuses, semester_id), own)
             loaded += [load async for load in SemesterLoader(runtime, client, cause, plan).load()]
     return loaded
 
@@ -52,7 +52,7 @@ def sessions_of_swipes(
 ) -> set[Session]:
     """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    known = slice_statuses(runtime.lake, school_id)
+    statuses = slice_statuses(runtime.lake, school_id)
     rows = runtime.lake.read(
         TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
     ).to_pylist()
@@ -68,7 +68,7 @@ def sessions_of_swipes(
             if place == room and int(semester) == semester_id and calendar.first <= day <= calendar.last
         }
         if pairs:
-            semester = read_semester(runtime.lake, timeline, known, semester_id)
+            semester = read_semester(runtime.lake, timeline, statuses, semester_id)
             weeks = {calendar.week_of(day) for _, day in pairs}
             marked |= {
                 session for session in semester.possible(weeks) if (session.class_id, session.day) in pairs

@@ -174,9 +174,9 @@ def slice_statuses(lake: Lake, school_id: int) -> SliceStatuses:
     return statuses
 
 
-def slice_status(known: SliceStatuses, table_name: str, slice: Slice) -> SliceStatus:
+def slice_status(statuses: SliceStatuses, table_name: str, slice: Slice) -> SliceStatus:
     """The status of one slice among those of its school."""
-    return known.get(table_name, {}).get(str(slice), SliceStatus())
+    return statuses.get(table_name, {}).get(str(slice), SliceStatus())
 
 
 def held_back(lake: Lake, tables: Collection[str]) -> set[str]:
