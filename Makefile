@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check docs old-duckdb model models dictionary commands-page diagram requests bench-setup lock
+.PHONY: setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests bench-setup lock
 
 setup: .venv/installed
 
@@ -36,7 +36,7 @@ test: setup
 # Kills at seeded moments, a full disk, servers that go away, the lake in an object store, semesters that are
 # frozen, homes of earlier versions, and each further reading of what the platform may send.
 test-slow: setup old-duckdb
-	$(BIN)/pytest --numprocesses 3 -m slow
+	$(BIN)/pytest --numprocesses 3 -m slow -rs
 
 check: setup
 	$(BIN)/ruff check .
@@ -54,31 +54,35 @@ old-duckdb: .old-duckdb/installed
 
 # One model with what it stands on, its tests and its rows: make model M=early_warning (docs/how-to/extending.md).
 model: setup
-	@$(BIN)/python -m pipelines.cli.model $(M)
+	@$(BIN)/python -m pipelines.cli.developer.try_model $(M)
 
 # After a change of the dbt project: compile it into warehouse/compiled_models.json, which is part of the code.
 models: setup
-	@$(BIN)/python -m pipelines.cli.models
+	@$(BIN)/python -m pipelines.cli.developer.compile_models
 
-# After a change of contracts or models: the pages that tests/models/test_dictionary.py compares with.
+# After a change of contracts or models: the pages that test_dictionary.py compares with.
 dictionary: models
-	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
+	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/warehouse/models/quality/test_dictionary.py
 
 # After a change of a command's help: the page that tests/house/test_commands_page.py compares with.
 commands-page: setup
 	CAMPUS_WRITE_COMMANDS=1 $(BIN)/pytest tests/house/test_commands_page.py
 
+# After a change of the catalogue of measures: the page that tests/warehouse/test_metrics.py compares with.
+metrics-page: models
+	CAMPUS_WRITE_METRICS=1 $(BIN)/pytest tests/warehouse/test_metrics.py
+
 # The documentation as a site, without a network: open site/index.html.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# After a change of keys or joins in core: the picture that tests/house/test_diagram.py compares with.
+# After a change of keys or references in core: the diagrams that tests/house/test_diagram.py compares with.
 diagram: setup
-	$(BIN)/python -m pipelines.cli.diagram
+	$(BIN)/python -m pipelines.cli.developer.diagram
 
-# After a change of requests: the golden files that tests/requests compares with (docs/how-to/extending.md).
+# After a change of requests: the golden files that tests/end_to_end/requests compares with (docs/how-to/extending.md).
 requests: setup
-	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/requests
+	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/end_to_end/requests
 
 # What benchmarks/datasets and benchmarks/exports measure this project against has an environment of its own.
 bench-setup: .venv-bench/installed
@@ -91,7 +95,7 @@ bench-setup: .venv-bench/installed
 # Needs uv; run after a change of pyproject.toml's dependencies. The container has neither dbt nor development packages.
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
-EXTRAS := --extra build --extra district --extra kubernetes
+EXTRAS := --extra assistant --extra build --extra district --extra kubernetes
 lock:
 	$(LOCK) $(EXTRAS) --extra models --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) $(EXTRAS) --no-annotate --constraint requirements.lock --output-file deploy/requirements.lock pyproject.toml

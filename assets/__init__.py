@@ -1,1 +1,1 @@
-"""What is made: the assets, each joining what campus reads to what the warehouse keeps."""
+"""The assets. Each asset loads what campus reads into what the warehouse stores."""

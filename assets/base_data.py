@@ -3,11 +3,11 @@
 from functools import partial
 from itertools import pairwise
 
-from assets.partitions import SCHOOL_SEMESTERS
-from assets.resource_assets import load_resources, resource_assets
+from assets.shared.partitions import SCHOOL_SEMESTERS
+from assets.shared.resource_assets import load_resources, resource_assets
 from campus.registry import BASE_DATA
 
-#: The order that the interface recommends; what stands together may be read side by side.
+#: The order that the interface recommends. Resources of a group do not depend on each other.
 ORDER = (
     ("semesters",),
     ("terms",),
@@ -21,7 +21,7 @@ ORDER = (
     ("scores",),
     ("grades",),
 )
-AFTER = {name: before for before, names in pairwise(ORDER) for name in names}
+AFTER = {name: previous for previous, group in pairwise(ORDER) for name in group}
 
 load_base_data = partial(load_resources, BASE_DATA)
 base_data = resource_assets(

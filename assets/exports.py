@@ -1,15 +1,18 @@
-"""Files for people as assets: one for each ready-made workbook, and one for the tables of campus.yaml."""
+"""Files for people as assets: an asset for each ready-made workbook, an asset for the tables of campus.yaml,
+and an asset for the sites of schools."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import dagster as dg
 
-from assets import markdown
-from assets.models import PUBLISHED
+from assets.publication.models import PUBLISHED, require_published
+from assets.shared import markdown
+from assets.shared.partitions import PUBLISHED_SCHOOLS
 from exports.export import Failed, Options, Written, export
 from exports.ready import BOARD
-from warehouse.publish.build import of_another_version
+from exports.site.nightly import READERS, WRITTEN, pages_in
+from exports.site.sections import SITE
 from warehouse.published.shards import Published
 
 
@@ -20,8 +23,11 @@ def export_assets(
     options: Options,
     after: dg.AssetKey = PUBLISHED,
 ) -> list[dg.AssetsDefinition]:
-    """The assets `exports/<name>`; `exports` says what each of them writes, for each school of the file.
-    `after`: the asset that is published last."""
+    """The assets `exports/<name>`, which write files for each school of the published file.
+
+    Args:
+        exports: The names of the exports that an asset writes, by the name of the asset.
+        after: The asset that is published last."""
 
     def asset_of(name: str, names: Sequence[str]) -> dg.AssetsDefinition:
         @dg.asset(
@@ -32,10 +38,7 @@ def export_assets(
             kinds={"html" if name == BOARD else options.format},
         )
         def written() -> dg.MaterializeResult[None]:
-            if not published.exists():
-                raise dg.Failure(f"{published} is not there yet: publish it first", allow_retries=False)
-            if problem := of_another_version(published):
-                raise dg.Failure(problem, allow_retries=False)
+            require_published(published)
             ends = list(export(published, names, school_ids, replace(options, previews=True)))
             files = [end for end in ends if isinstance(end, Written)]
             problems = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]
@@ -48,8 +51,71 @@ def export_assets(
     return [asset_of(name, names) for name, names in exports.items()]
 
 
+def site_asset(published: Published, options: Options, after: dg.AssetKey = PUBLISHED) -> dg.AssetsDefinition:
+    """The asset `exports/site`: a partition is a school. A run writes the sites of all its schools."""
+    key = dg.AssetKey(["exports", SITE])
+
+    # skippable: each school is logged once it is written, so a failed school is not shown as written.
+    @dg.multi_asset(
+        name="exports__site",
+        specs=[
+            dg.AssetSpec(
+                key,
+                deps=[after],
+                group_name="exports",
+                description=f"Pages for {', '.join(options.roles)} in {options.folder}. A partition is the "
+                "id of a school of the published file.",
+                kinds={"html"},
+                skippable=True,
+            )
+        ],
+        partitions_def=PUBLISHED_SCHOOLS,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+    )
+    def site(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        require_published(published)
+        problems: list[str] = []
+        for school in context.partition_keys:
+            if not school.isdecimal():
+                problems.append(f"{school!r} is no id of a school")
+                continue
+            ends = list(export(published, [SITE], [int(school)], options))
+            failed = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]
+            if not failed:
+                sites = [end for end in ends if isinstance(end, Written)]
+                event = dg.AssetMaterialization(key, partition=school, metadata=_site_metadata(sites))
+                context.log_event(event)
+            problems += failed
+        if problems:
+            raise dg.Failure("; ".join(problems), allow_retries=False)
+        yield from ()
+
+    return site
+
+
+def _site_metadata(sites: Sequence[Written]) -> dict[str, dg.MetadataValue]:
+    """The readers, pages and new files of each role, without names."""
+    counts = [
+        (
+            site.path.name,
+            site.rows.get(READERS, 0),
+            pages_in(site.rows),
+            site.rows.get(WRITTEN, 0),
+            site.bytes,
+        )
+        for site in sites
+    ]
+    rows = [(role, *(f"{count:,}" for count in numbers)) for role, *numbers in counts]
+    headings = ("role", "readers", "pages", "files new or changed", "bytes")
+    return {
+        "sites": markdown.value(markdown.table(headings, rows)),
+        "pages": dg.MetadataValue.int(sum(pages_in(site.rows) for site in sites)),
+        "files written": dg.MetadataValue.int(sum(site.rows.get(WRITTEN, 0) for site in sites)),
+    }
+
+
 def _metadata(files: Sequence[Written]) -> dict[str, dg.MetadataValue]:
-    """Where the files are, how big, and their first rows as far as these are about no single person."""
+    """The files with their sizes, and their first rows unless the rows are about single persons."""
     rows = [(file.path, f"{sum(file.rows.values()):,}", f"{file.bytes:,}") for file in files]
     previews = [f"{markdown.text(file.path.name)}\n\n{file.preview}" for file in files if file.preview]
     return {

@@ -1,5 +1,4 @@
-"""Discovery: which schools there are, which semesters, datasets and reports they have, and so which
-partitions."""
+"""Discovery: finds schools with their semesters, datasets and reports, and with them the partitions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,26 +7,18 @@ import dagster as dg
 import uvloop
 from sqlalchemy.exc import SQLAlchemyError
 
-from assets.drift_checks import sources_of, tell_drift
-from assets.partition_names import partitions_in_words
-from assets.partitions import (
-    ATTENDANCE_WEEKS,
-    DATASET_SEGMENTS,
-    PARTITIONS,
-    REPORT_RESULTS,
-    SCHOOL_SEMESTERS,
-    V1_SEMESTERS,
-    remove_unknown,
-)
-from assets.resource_assets import (
-    asking_runtime,
+from assets.shared.drift_checks import report_drift, school_tables_of
+from assets.shared.partition_names import partitions_table
+from assets.shared.partitions import PARTITIONS, remove_unknown_partitions
+from assets.shared.resource_assets import (
     asset_key,
-    described,
-    materialized,
+    log_slice,
+    platform_runtime,
     raise_failed,
     raw_asset,
+    slice_metadata,
 )
-from assets.run_retention import forget_old_runs
+from assets.shared.run_retention import delete_old_runs
 from campus.http.events import Event
 from campus.registry import (
     ATTENDANCE,
@@ -39,17 +30,25 @@ from campus.registry import (
     V1_DATA,
     ResourceSpec,
 )
-from loading.discovery.found import Found, Known
+from loading.connection.runtime import cause_of
+from loading.discovery.results import DiscoveryResults, ExistingPartitions, partition_changes
 from loading.discovery.schools import discover
 from loading.names import names_of
-from loading.partition_keys import keys_by_school, partition_key, partitions_of
+from loading.partition_keys import (
+    ATTENDANCE_WEEKS,
+    DATASET_SEGMENTS,
+    REPORT_RESULTS,
+    SCHOOL_SEMESTERS,
+    keys_by_school,
+    partitions_of,
+)
 from loading.reports import plans as report_plans
-from loading.runtime import cause_of
-from warehouse.load.dataset_plans import read_plans
-from warehouse.load.drift import in_lines
-from warehouse.load.log_writer import batched, write
+from loading.run_results import RunResults
+from warehouse.load.logs.dataset_plans import read_plans
+from warehouse.load.logs.drift import in_lines
+from warehouse.load.logs.writer import batched, write
 
-# What else is read or retired here has no partitions, or loses them with what it held.
+# The other resources of a discovery have no partitions, or their partitions are gone with their rows.
 PARTITIONED = {spec.name for spec in (*BASE_DATA, *V1_DATA, *ATTENDANCE)}
 
 
@@ -64,123 +63,83 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
     pool="platform",
 )
 def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-    """Load the schools, their semesters and the metadata of their datasets and reports; add partitions for
-    what is new, retire those of what is gone."""
-    runtime = asking_runtime(context)
+    """Load the schools, their semesters and the metadata of their datasets and reports. Add new partitions,
+    and delete partitions that are gone."""
+    runtime = platform_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
+    instance = context.instance
     try:
-        forget_old_runs(context.instance, runtime.keep_runs, context.run.run_id)
+        delete_old_runs(instance, runtime.keep_runs, context.run.run_id)
     except SQLAlchemyError as error:
         context.log.warning(f"old runs could not be deleted: {error}")
-    for words in remove_unknown(context.instance):
+    for note in remove_unknown_partitions(instance):
         if runtime.listener:
-            runtime.listener(Event("note", words))
-    known = Known(
-        *(keys_by_school(context.instance.get_dynamic_partitions(kind.name or "")) for kind in PARTITIONS)
+            runtime.listener(Event("note", note))
+    existing = ExistingPartitions(
+        *(keys_by_school(instance.get_dynamic_partitions(kind.name or "")) for kind in PARTITIONS)
     )
     with batched(runtime.lake):
-        found = uvloop.run(discover(runtime, cause, known))
-        # What is retired is written down before its partitions go, which nothing else remembers.
-        if _retires(known, found):
+        results = uvloop.run(discover(runtime, cause, existing))
+        changes = partition_changes(existing, results)
+        # The retired rows are committed before their partitions go: nothing else remembers the partitions.
+        if any(change.removed for change in changes.values()):
             write(runtime.lake)
-    new = _partition_all(context.instance, known, found)
-    for note in found.notes:
+    for kind, change in changes.items():
+        instance.add_dynamic_partitions(kind, change.added)
+        for key in change.removed:
+            instance.delete_dynamic_partition(kind, key)
+    for note in results.notes:
         if runtime.listener:
             runtime.listener(Event("note", note))
     datasets = {
         (f"datasets.{plan.table}", plan.school_id)
         for plan in read_plans(runtime.lake)
-        if plan.school_id in found.segments
+        if plan.school_id in results.segments
     }
-    found.notes += in_lines(tell_drift(runtime, cause, sources_of(found.loaded) | datasets))
-    for one in found.loaded:
-        semesters = (found.v1_semesters if one.spec.is_v1 else found.semesters).get(one.slice.school_id, [])
-        partitions = partitions_of(one.slice, semesters) if one.spec.name in PARTITIONED else []
-        materialized(context, one, asset_key(one.spec.name), partitions, described(one))
-    of_schools = _of_schools(found, new) | {
-        "partitions": partitions_in_words(found.semesters, found.v1_semesters, names_of(runtime.lake))
+    drift = in_lines(report_drift(runtime, cause, school_tables_of(results.loaded) | datasets))
+    for loaded in results.loaded:
+        semesters = (results.v1_semesters if loaded.spec.is_v1 else results.semesters).get(
+            loaded.slice.school_id, []
+        )
+        partitions = partitions_of(loaded.slice, semesters) if loaded.spec.name in PARTITIONED else []
+        log_slice(context, loaded, asset_key(loaded.spec.name), partitions, slice_metadata(loaded))
+    new = {kind: len(change.added) for kind, change in changes.items()}
+    names = partitions_table(results.semesters, results.v1_semesters, names_of(runtime.lake))
+    yield dg.MaterializeResult(
+        asset_key=asset_key(SCHOOLS.name), metadata=_school_metadata(results, new) | {"partitions": names}
+    )
+    segments: dict[str, str | int] = {
+        "segments": _total(results.segments),
+        "new segments": new[DATASET_SEGMENTS],
     }
-    yield dg.MaterializeResult(asset_key=asset_key(SCHOOLS.name), metadata=of_schools)
-    planned: dict[ResourceSpec, dict[str, str | int]] = {
-        DATASETS: {
-            "segments": _total(found.segments),
-            "new segments": new[DATASET_SEGMENTS],
-            **({"notes": "\n".join(found.notes)} if found.notes else {}),
-        },
-        REPORT_QUERIES: {"results": _total(found.results), "new results": new[REPORT_RESULTS]},
+    if lines := [*results.notes, *drift]:
+        segments["notes"] = "\n".join(lines)
+    report_results = {"results": _total(results.report_results), "new results": new[REPORT_RESULTS]}
+    planned: dict[ResourceSpec, Mapping[str, str | int]] = {
+        DATASETS: segments,
+        REPORT_QUERIES: report_results,
     }
     for spec in (*DATASET_METADATA, *report_plans.METADATA):
-        outcomes = [one.outcome for one in found.loaded if one.spec is spec and one.outcome is not None]
-        rows = sum(outcome.counts.loaded for outcome in outcomes)
+        rows = sum(
+            loaded.outcome.counts.loaded
+            for loaded in results.loaded
+            if loaded.spec is spec and loaded.outcome is not None
+        )
         yield dg.MaterializeResult(
             asset_key=asset_key(spec.name), metadata={"dagster/row_count": rows, **planned.get(spec, {})}
         )
-    raise_failed(context, problems=found.problems, halts=found.halts)
+    raise_failed(context, RunResults(problems=results.problems, halts=results.halts))
 
 
-def _of_schools(found: Found, new: dict[dg.DynamicPartitionsDefinition, int]) -> dict[str, Any]:
+def _school_metadata(results: DiscoveryResults, new: Mapping[str, int]) -> dict[str, Any]:
     return {
-        "schools": len(found.semesters),
-        "semesters": _total(found.semesters),
+        "schools": len(results.semesters),
+        "semesters": _total(results.semesters),
         "new partitions": new[SCHOOL_SEMESTERS],
-        "weeks": _total(found.weeks),
+        "weeks": _total(results.weeks),
         "new weeks": new[ATTENDANCE_WEEKS],
     }
 
 
 def _total(by_school: Mapping[int, Sequence[Any]]) -> int:
     return sum(map(len, by_school.values()))
-
-
-def _before_and_after(
-    known: Known, found: Found
-) -> Iterator[tuple[dg.DynamicPartitionsDefinition, dict[int, list[str]], dict[int, list[str]]]]:
-    """The partitions of each kind by school: those that there are, and those that were found."""
-    none: dict[int, list[str]] = {school_id: [] for school_id in found.ghosts}
-    yield SCHOOL_SEMESTERS, known.semesters, none | _semester_keys(found.semesters)
-    yield V1_SEMESTERS, known.v1_semesters, none | _semester_keys(found.v1_semesters)
-    yield ATTENDANCE_WEEKS, known.weeks, none | found.weeks
-    yield DATASET_SEGMENTS, known.segments, none | found.segments
-    yield REPORT_RESULTS, known.results, none | found.results
-
-
-def _retires(known: Known, found: Found) -> bool:
-    """Whether partitions go."""
-    return any(
-        set(before.get(school_id, [])) - set(keys)
-        for _, before, after in _before_and_after(known, found)
-        for school_id, keys in after.items()
-    )
-
-
-def _partition_all(
-    instance: dg.DagsterInstance, known: Known, found: Found
-) -> dict[dg.DynamicPartitionsDefinition, int]:
-    """Make the partitions those that were found; how many of each kind are new."""
-    return {
-        kind: _partition(instance, kind, before, after)
-        for kind, before, after in _before_and_after(known, found)
-    }
-
-
-def _partition(
-    instance: dg.DagsterInstance,
-    definition: dg.DynamicPartitionsDefinition,
-    known: dict[int, list[str]],
-    found: dict[int, list[str]],
-) -> int:
-    """Make the partitions of the schools that were found those that they have; how many are new."""
-    name = definition.name or ""
-    new = [key for school_id, keys in found.items() for key in keys if key not in known.get(school_id, [])]
-    instance.add_dynamic_partitions(name, new)
-    for school_id, keys in found.items():
-        for gone in set(known.get(school_id, [])) - set(keys):
-            instance.delete_dynamic_partition(name, gone)
-    return len(new)
-
-
-def _semester_keys(semesters: dict[int, list[int]]) -> dict[int, list[str]]:
-    return {
-        school_id: [partition_key(school_id, each) for each in found]
-        for school_id, found in semesters.items()
-    }

@@ -1,9 +1,9 @@
-"""The v1 generation but for attendance: classes, users, timetables, transcripts, devices and cards."""
+"""Assets of the v1 interface, except attendance."""
 
 from functools import partial
 
-from assets.partitions import V1_SEMESTERS
-from assets.resource_assets import load_resources, resource_assets
+from assets.shared.partitions import V1_SEMESTERS
+from assets.shared.resource_assets import load_resources, resource_assets
 from campus.registry import V1_DATA
 
 load_v1_data = partial(load_resources, V1_DATA)

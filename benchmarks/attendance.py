@@ -1,9 +1,9 @@
-"""A whole semester of a school's attendance up to the lake, then a night; beside a bare httpx loop that asks
-the same questions and throws the answers away.
+"""Loads a semester of a school's attendance into the lake, then a night, and compares both with a bare httpx
+loop that sends the same requests and drops the responses.
 
     .venv/bin/python -m benchmarks.attendance [--students 2000] [--runs 3] [--left archived]
 
-Classes, students and users, which the questions name, are loaded before. Each load is a process of its own.
+Classes, students and users, which the requests name, are loaded before. Each load is a separate process.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from benchmarks.base_data import bare, httpx_alone
 from benchmarks.child import run_child, settings_for
 from campus.http.events import Event
 from pipelines.definitions import load_definitions
-from pipelines.instance import open_instance
+from pipelines.nights.sync import load as load_lake
+from pipelines.nights.sync import new_sync_id
 from pipelines.resources import open_runtime
-from pipelines.settings import load_settings
-from pipelines.sync import load as load_lake
-from pipelines.sync import new_sync_id
+from pipelines.runs.instance import open_instance
+from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
-from warehouse.lake.log_tables import LOAD_LOG
+from warehouse.lake.logs.tables import LOAD_LOG
 
 # The last day of the simulator's second semester: all of its weeks have begun.
 LAST_DAY = "2025-07-06"
@@ -51,7 +51,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--students", type=int, default=2000)
     arguments.add_argument("--runs", type=int, default=3)
-    arguments.add_argument("--left", choices=["hidden", "archived"], default="hidden", help="who has left")
+    arguments.add_argument("--left", choices=["hidden", "archived"], default="hidden", help="former students")
     arguments.add_argument("--child", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     if options.child:
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def measure(platform: RunningSimulator) -> list[dict[str, Any]]:
-    """Each of LOADS on a fresh home, with the floor of its questions."""
+    """Measure each of LOADS in a new home, with the floor of its requests."""
     measured = []
     with tempfile.TemporaryDirectory() as home:
         settings = settings_for(platform, Path(home))
@@ -82,7 +82,7 @@ def measure(platform: RunningSimulator) -> list[dict[str, Any]]:
 
 
 def load(selection: str) -> dict[str, Any]:
-    """Load some assets in this process; seconds of their own run, without start-up and discovery."""
+    """Load the selected assets in this process; seconds exclude start-up and discovery."""
     settings = load_settings()
     plans: list[str] = []
 
@@ -119,9 +119,7 @@ def _report(name: str, runs: Sequence[dict[str, Any]]) -> None:
         own = statistics.median(run[column] for run in runs)
         floor = "floor" if column == "seconds" else "floor_cpu"
         ratios = ", ".join(f"{run[column] / run[floor]:.2f}" for run in runs)
-        print(
-            f"  {column} {own:.1f}, {first['records'] / own:,.0f} records/s; beside the bare loop: {ratios}"
-        )
+        print(f"  {column} {own:.1f}, {first['records'] / own:,.0f} records/s; times the bare loop: {ratios}")
     print(f"  peak memory {max(run['peak_mb'] for run in runs):.0f} MB")
 
 

@@ -1,10 +1,10 @@
-"""A whole base-data sync of one school up to the lake, beside bare loops that send the same requests.
+"""Syncs the base data of one school into the lake, and compares it with bare loops of the same requests.
 
     .venv/bin/python -m benchmarks.base_data [--students 2000] [--semesters 2] [--runs 3]
 
-Two loops throw the answers away: httpx with its defaults, and our own transport. The third is the limit:
-aiohttp, whose answers msgspec decodes into dictionaries and lists. Figures are medians of the runs; sync and
-loops take turns, so that a slow spell of the machine meets all. Everything runs on uvloop.
+Two loops drop the responses: httpx with its defaults, and our own transport. The third is the limit:
+aiohttp, with responses that msgspec decodes into dictionaries and lists. Figures are medians of the runs.
+Sync and loops alternate, so that a slow spell of the machine affects all. Everything runs on uvloop.
 """
 
 import argparse
@@ -30,15 +30,15 @@ import yarl
 from benchmarks.child import run_child, settings_for
 from campus.http.config import ClientConfig
 from campus.http.request import Request
-from campus.http.transport import Transport
+from campus.http.sending.transport import Transport
 from pipelines.definitions import load_definitions
-from pipelines.instance import open_instance
+from pipelines.nights.sync import load as load_lake
+from pipelines.nights.sync import new_sync_id
 from pipelines.resources import open_runtime
-from pipelines.settings import load_settings
-from pipelines.sync import load as load_lake
-from pipelines.sync import new_sync_id
+from pipelines.runs.instance import open_instance
+from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
-from warehouse.lake.log_tables import LOAD_LOG
+from warehouse.lake.logs.tables import LOAD_LOG
 
 CONCURRENCY = 16
 SCOPES = (
@@ -46,9 +46,9 @@ SCOPES = (
     "teacher.read_basic admin_class.read class.read user.read dataset.read_all"
 )
 
-#: Sends one request, of which the target is given, and returns the status.
+#: Sends one request to a target, and returns the status.
 Get = Callable[[str], Awaitable[int]]
-#: Opens connections to an address, for requests with these headers.
+#: Opens connections to a base URL, for requests with these headers.
 Loop = Callable[[str, Mapping[str, str]], AbstractAsyncContextManager[Get]]
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def load() -> dict[str, Any]:
-    """Sync everything but the publication in this process, on a fresh home; seconds without start-up."""
+    """Sync without publication in this process, in a new home; seconds exclude start-up."""
     settings = load_settings()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
         definitions = load_definitions(settings, runtime)
@@ -109,7 +109,7 @@ async def httpx_alone(base_url: str, headers: Mapping[str, str]) -> AsyncIterato
 
 @asynccontextmanager
 async def our_transport(base_url: str, headers: Mapping[str, str]) -> AsyncIterator[Get]:
-    """What sends the sync's requests, without what makes them dependable."""
+    """The sync's transport, without retries, rate limit and token."""
     transport = Transport(ClientConfig(base_url, "", ""))
 
     async def get(target: str) -> int:
@@ -121,13 +121,13 @@ async def our_transport(base_url: str, headers: Mapping[str, str]) -> AsyncItera
 
 @asynccontextmanager
 async def aiohttp_and_msgspec(base_url: str, headers: Mapping[str, str]) -> AsyncIterator[Get]:
-    """The limit: sends, and decodes."""
+    """The limit: aiohttp, and msgspec as decoder."""
     async with aiohttp.ClientSession(headers=headers) as session:
 
         async def get(target: str) -> int:
-            async with session.get(yarl.URL(base_url + target, encoded=True)) as answer:
-                msgspec.json.decode(await answer.read())
-                return answer.status
+            async with session.get(yarl.URL(base_url + target, encoded=True)) as response:
+                msgspec.json.decode(await response.read())
+                return response.status
 
         yield get
 
@@ -140,7 +140,7 @@ LOOPS = {
 
 
 def bare(platform: RunningSimulator, requests: list[dict[str, Any]], loop: Loop) -> dict[str, float]:
-    """Send the same requests by a bare loop; returns its seconds and CPU seconds."""
+    """Send the same requests in a bare loop; return its seconds and CPU seconds."""
     body = {"grant_type": "client_credentials", "client_id": platform.client_id, "scope": SCOPES}
     reply = httpx.post(
         f"{platform.base_url}/api/v3/oauth/tokens", json={**body, "client_secret": platform.client_secret}
@@ -158,8 +158,8 @@ def bare(platform: RunningSimulator, requests: list[dict[str, Any]], loop: Loop)
 
             async def work() -> None:
                 for target, status in waiting:
-                    answered = await get(target)
-                    assert answered == status, (target, answered)
+                    received = await get(target)
+                    assert received == status, (target, received)
 
             await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
 

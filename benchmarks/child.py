@@ -1,4 +1,4 @@
-"""Child processes of a benchmark: their settings, and what they print."""
+"""Runs child processes of a benchmark with their settings, and reads their output."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from simulator.process import RunningSimulator
 
 
 def settings_for(platform: RunningSimulator, home: Path | None = None) -> dict[str, str]:
-    """Environment variables that let a process load from the platform, into `home` where that is given."""
+    """The environment variables to load from the platform, into `home` if given."""
     settings = {
         "CAMPUS_BASE_URL": platform.base_url,
         "CAMPUS_CLIENT_ID": platform.client_id,

@@ -1,10 +1,10 @@
-"""How many students early warning flags: by each rule, by each combination of rules, and week by week.
+"""Counts the students that early warning flags: by rule, by combination of rules, and week by week.
 
     python -m benchmarks.early_warning [--seeds 1 2 3] [--students 120 400] [--home FOLDER] [--file PUBLISHED]
 
 For each seed and size a school is simulated, loaded and published as in the demo (one or two minutes each);
-or PUBLISHED, a campus.duckdb, is taken as it is. Weeks: the attendance of the last semester is cut off after
-each teaching week, and the models are built anew of what was recorded by then; grades stay as they are.
+or PUBLISHED, a campus.duckdb, is used. Weeks: the attendance of the last semester is cut off after each
+teaching week, and the models are built again from the rest; grades stay unchanged.
 """
 
 import argparse
@@ -18,15 +18,15 @@ from pathlib import Path
 import duckdb
 from pydantic import SecretStr
 
-from pipelines.cli.demo import two_nights
+from pipelines.cli.actions.demo import two_nights
 from pipelines.resources import build_of
-from pipelines.settings import settings_apart
+from pipelines.settings.settings import settings_apart
 from simulator.process import running
-from warehouse.publish.compiled_models import Project, read_project
-from warehouse.publish.dbt_project import Build, compiled
-from warehouse.publish.model_runner import Built, run
+from warehouse.publish.models.compiled_models import Project, read_project
+from warehouse.publish.models.dbt_project import Build, compiled
+from warehouse.publish.models.model_runner import Built, run
 
-#: Semesters of schools; who has left is not counted.
+#: Semesters of schools. Students who have left are not counted.
 SEMESTERS = "SELECT DISTINCT school_id, semester_id FROM marts.early_warning ORDER BY ALL"
 RULES = """
     SELECT indicator, level, limit_value::DOUBLE, beyond_percent::DOUBLE, among_worst_percent::DOUBLE,
@@ -35,7 +35,7 @@ RULES = """
     WHERE school_id = $school AND semester_id = $semester AND in_force
     ORDER BY place, limit_value
 """
-#: The rules before: one warning was enough, all limits were absolute, and nothing was left to be watched.
+#: The earlier rules: one warning sufficed, all limits were absolute, and there was no level `watch`.
 BEFORE = """
     bool_or(CASE indicator
         WHEN 'attendance_rate' THEN value < 88 WHEN 'attendance_drop' THEN value >= 5
@@ -47,9 +47,9 @@ GRAVE = "bool_or(level = 'at_risk')"
 RAISED = "level IN ('at_risk', 'warning')"
 AREAS = f"count(DISTINCT area) FILTER ({RAISED}) >= 2"
 SUFFICES = "bool_or(level = 'warning' AND suffices)"
-#: What a student is flagged by, over the rows of early_warning_indicator.
+#: Conditions that flag a student, over the rows of early_warning_indicator.
 COMBINATIONS = {
-    "one warning, the rules before": BEFORE,
+    "one warning, the earlier rules": BEFORE,
     "one warning, these limits": f"bool_or({RAISED})",
     "one warning without the shares of the cohort": """bool_or(CASE rules.worse
         WHEN 'below' THEN value < rules.warning WHEN 'at_most' THEN value <= rules.warning
@@ -63,7 +63,7 @@ COMBINATIONS = {
 FLAGGED = "SELECT student_id FROM ({students}) WHERE flagged"
 STUDENTS = """
     SELECT student_id, coalesce({combination}, false) AS flagged
-    FROM marts.early_warning_indicator AS told
+    FROM marts.early_warning_indicator AS indicators
     LEFT JOIN (
         SELECT school_id, indicator, worse, warning FROM staging.stg_early_warning_rules
     ) AS rules USING (school_id, indicator)
@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     parser.add_argument("--students", type=int, nargs="*", default=[120, 400])
-    parser.add_argument("--home", type=Path, help="where homes are kept; default: nowhere")
+    parser.add_argument("--home", type=Path, help="folder to keep; default: a temporary one")
     parser.add_argument("--file", type=Path, nargs="*", default=[], help="published files instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -105,38 +105,38 @@ def main() -> None:
 
 
 def report(con: duckdb.DuckDBPyConnection, school: int, semester: int) -> None:
-    """Shares of the students in percent, by rule and by combination."""
+    """Print the share of flagged students in percent, by rule and by combination."""
     place = {"school": school, "semester": semester}
     shares = {name: _share(con, place, combination) for name, combination in COMBINATIONS.items()}
     print(f"\n## school {school}, semester {semester}")
     for name, share in shares.items():
         print(f"{name:46}{share:6.1f} %")
     for indicator, level, limit, beyond, flagged, decides in con.execute(RULES, place).fetchall():
-        told = f"{indicator} {level} {limit:g}"
-        print(f"  {told:36} beyond {beyond:5.1f} %, flagged {flagged:5.1f} %, decides {decides or 0:4.1f} %")
+        rule = f"{indicator} {level} {limit:g}"
+        print(f"  {rule:36} beyond {beyond:5.1f} %, flagged {flagged:5.1f} %, decides {decides or 0:4.1f} %")
 
 
 def report_weeks(build: Build, project: Project, file: Path, school: int, semester: int) -> None:
-    """How many are flagged after each week, and how many of them a week later too."""
+    """Print how many students are flagged after each week, and how many of them a week later too."""
     print(f"\n## week by week: school {school}, semester {semester}")
     place = {"school": school, "semester": semester}
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(shutil.copy(file, Path(scratch) / build.file.name))
         copy.chmod(0o644)
-        found: dict[str, dict[int, set[int]]] = {name: {} for name in COMBINATIONS}
+        flagged_by_week: dict[str, dict[int, set[int]]] = {name: {} for name in COMBINATIONS}
         with closing(duckdb.connect(str(copy))) as con:
-            # From the last week back, as what is cut off is not there any more.
+            # From the last week backwards: each cut deletes rows.
             for week, day in reversed(con.execute(WEEKS, place).fetchall()):
                 for table, column in DAYS.items():
                     con.execute(
                         CUT.format(table=table, day=f"{column}::DATE"), {"school": school, "day": day}
                     )
                 done = run(con, project, {f"raw.{table}" for table in DAYS})
-                assert not [one.problem for one in done if isinstance(one, Built) and one.problem]
+                assert not [node.problem for node in done if isinstance(node, Built) and node.problem]
                 for name, combination in COMBINATIONS.items():
-                    found[name][week] = _flagged(con, place, combination)
-    for name, weeks in found.items():
-        in_order = [weeks[week] for week in sorted(weeks)][2:]  # nothing is told before two weeks
+                    flagged_by_week[name][week] = _flagged(con, place, combination)
+    for name, weeks in flagged_by_week.items():
+        in_order = [weeks[week] for week in sorted(weeks)][2:]  # no level before two weeks
         pairs = [(before, after) for before, after in pairwise(in_order) if before]
         stayed = sum(len(before & after) for before, after in pairs) / sum(len(before) for before, _ in pairs)
         once = set.union(*in_order)

@@ -1,12 +1,12 @@
-"""One slice of many rows, staged and committed: what a first load costs, and what a merge costs.
+"""Measures the first load and the merge of one slice with many rows.
 
     .venv/bin/python -m benchmarks.loads [--rows 100000 3000000] [--runs 3] [--kinds first merged]
 
-Each figure is of one process, from the first batch to the commit; the batches are made before. `first`: the
-rows come in the order of their keys; `shuffled`: in another; `repeated`: the same rows as the night before;
-`merged`: one row of a hundred has changed; `rewritten`: every row has. Medians of the runs, which take turns.
-Bytes are those that the process wrote to files, whichever. CPU seconds tell more than seconds where other
-work goes on.
+Each figure is of one process, from the first batch to the commit; the batches are made before. `first`: rows
+in the order of their keys; `shuffled`: in another order; `repeated`: the same rows as the night before;
+`merged`: one row of a hundred has changed; `rewritten`: every row has changed. Figures are medians of the
+runs, which alternate. Bytes are all bytes that the process wrote to files. CPU seconds are more reliable than
+seconds beside other work.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from warehouse.load.stage import StageWriter
 PAGE = 5000
 SLICE = Slice.of(_school_id=101, _semester_id=20, _week=1)
 KINDS = ("first", "shuffled", "repeated", "merged", "rewritten")
-#: The share of the rows that a second night brings otherwise.
+#: The share of the rows that change in a second night.
 CHANGED = {"merged": 0.01, "rewritten": 1.0}
 FIGURES = ("s", "CPU s", "peak MB", "MB written")
 
@@ -79,7 +79,7 @@ def measure(folder: Path, rows: int, kind: str) -> list[float]:
     """Seconds, CPU seconds, peak memory and megabytes written of one load of a slice."""
     marks, lake = table(logged=False), Lake(str(folder / "lake"))
     lake.ensure([marks])
-    # Made a page at a time, and not counted: a load has its rows from elsewhere.
+    # Made a page at a time, and not measured: a load gets its rows from the platform.
     pages, night = _pages(marks, rows, kind), 1 if kind in ("first", "shuffled") else 2
     seconds = cpu = 0.0
     written, began = _written(), START + timedelta(days=night)
@@ -105,7 +105,7 @@ def measure(folder: Path, rows: int, kind: str) -> list[float]:
 
 
 def _pages(marks: Table, rows: int, kind: str) -> Iterator[pa.RecordBatch]:
-    """Rows whose texts repeat seldom and often, as a platform's do."""
+    """Pages of rows, with texts that repeat rarely and often, as a platform's do."""
     starts = list(range(0, rows, PAGE))
     if kind == "shuffled":
         np.random.default_rng(0).shuffle(starts)
@@ -120,11 +120,11 @@ def _pages(marks: Table, rows: int, kind: str) -> Iterator[pa.RecordBatch]:
             )
             for number in range(10)
         }
-        moved = rng.random(len(ids)) < CHANGED.get(kind, 0)
+        is_changed = rng.random(len(ids)) < CHANGED.get(kind, 0)
         columns = {
             "id": ids,
             "class_id": pa.array(rng.integers(0, 500, len(ids))),
-            "score": pa.array(rng.integers(0, 100, len(ids)) + moved).cast(pa.decimal128(38, 18)),
+            "score": pa.array(rng.integers(0, 100, len(ids)) + is_changed).cast(pa.decimal128(38, 18)),
             **texts,
             "updated_at": pa.repeat(pa.scalar(START, pa.timestamp("us")), len(ids)),
         }
@@ -134,9 +134,9 @@ def _pages(marks: Table, rows: int, kind: str) -> Iterator[pa.RecordBatch]:
 
 
 def _written() -> int:
-    """Bytes that this process has written so far, by the kernel's count."""
-    said = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
-    return int(said["wchar"])
+    """The bytes that this process has written, by the kernel's count."""
+    counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counters["wchar"])
 
 
 if __name__ == "__main__":

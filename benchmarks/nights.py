@@ -1,11 +1,11 @@
-"""Nights in a row on which nothing, little or everything changes, for one school, for five and for twenty.
+"""Measures nights in a row with no, few or many changes, for one, five and twenty schools.
 
     .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--changed 0 1 100] [--students 60]
         [--semesters 2] [--nights 10] [--loads-only] [--sparing]
 
-Before each later night so many percent of the rows of CHANGED get another text at the platform. Each night is
-one `campus sync` in a process of its own, on the home that the nights before it left; the first one loads
-everything. CPU seconds and peak memory are the process's with its children, the simulator's aside.
+Before each later night, --changed percent of the rows of CHANGED get another text on the platform. Each night
+is one `campus sync` in a separate process, in the home of the nights before; the first one loads everything.
+CPU seconds and peak memory are those of the process and its children, without the simulator.
 """
 
 import argparse
@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import settings_for
-from pipelines.cli.commands import run_load, run_sync
+from pipelines.cli.actions.load import run_load, run_sync
 from pipelines.cli.main import leave
-from pipelines.settings import load_settings
+from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOAD_LOG, LOGS
+from warehouse.lake.logs.tables import LOAD_LOG, LOGS
 
-#: What changes between two nights, and a field of it that is text.
+#: The resources that change between two nights, with a text field of each.
 CHANGED = {"students": "name", "grades": "review", "scores": "review"}
-#: What asks for less, and may miss more: docs/explanation/nights.md, "What a night reads again".
+#: Settings that save requests and may miss changes: docs/explanation/nights.md, "What a night reads again".
 SPARING = """
 incremental: {current_scores: where_moved, transcript_days: 7}
 attendance: {window_days: 3}
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def change(platform: RunningSimulator, schools: int, share: int, text: str) -> None:
-    """Give `share` percent of the rows of CHANGED, all over each school, this text."""
+    """Give `share` percent of each school's rows of CHANGED this text."""
     for school_id, (resource, field) in product(range(101, 101 + schools), CHANGED.items()):
         alive = [entry["key"] for entry in platform.rows(resource, school_id) if not entry["trashed"]]
         for key in alive[: len(alive) * share // 100]:
@@ -78,7 +78,7 @@ def change(platform: RunningSimulator, schools: int, share: int, text: str) -> N
 
 
 def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[str, float]:
-    """One sync in a child process, and the home after it."""
+    """Run one sync in a child process; return its figures and those of the home after it."""
     platform.clear_log()
     started = time.monotonic()
     used = _in_child(platform, home, loads_only=loads_only)
@@ -98,7 +98,7 @@ def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[s
 
 
 def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> Any:
-    """What the process and its children used; AssertionError where a night fails."""
+    """Run a night; return the resources that it used. Raises AssertionError if the night fails."""
     command = [sys.executable, "-m", "benchmarks.nights", "--child"]
     command += ["--loads-only"] if loads_only else []
     with (home / "night.log").open("w") as log:
@@ -114,14 +114,14 @@ def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> An
 
 
 def _bytes_read(lake: Lake) -> int:
-    """By the load log, of the last sync."""
+    """The bytes of the last sync, by the load log."""
     rows = lake.read(LOAD_LOG, columns=["sync_id", "finished_at", "bytes"]).to_pylist()
     last = max(rows, key=lambda row: row["finished_at"])["sync_id"]
     return sum(row["bytes"] or 0 for row in rows if row["sync_id"] == last)
 
 
 def _commits(lake: Path) -> int:
-    """To all tables, their making included."""
+    """The commits to all tables, including their creation."""
     numbers: dict[Path, int] = {}
     for entry in lake.rglob("_delta_log/*.json"):
         numbers[entry.parent] = max(numbers.get(entry.parent, 0), int(entry.stem) + 1)

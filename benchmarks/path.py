@@ -1,18 +1,17 @@
-"""The way of a page: own functions from the asset's step to the socket, own files from there to the commit.
+"""Follows a page: own functions from the asset's step to the socket, own files from there to the commit.
 
     .venv/bin/python -m benchmarks.path
 
-Down: the functions of this repository on the stack when a request is sent, from the first one in assets/ on.
-A task is taken for what follows from the function that made it.
+Down: the functions of this repository on the stack when a request is sent, from the first function in
+assets/. A task continues the stack of the function that created it.
 
 Back: the files of this repository with a function that runs between the arrival of the last page of a slice
-and its commit to the Delta table; a coroutine that goes on after waiting counts. A star marks a file with a
-function that takes or returns rows: bytes of a kilobyte or more, raw JSON, and what Arrow, polars and DuckDB
-hold them in, also inside of lists, dictionaries and own objects, two levels deep. One request is in flight at
-a time.
+and its commit to the Delta table; a coroutine that resumes counts. A star marks a file with a function
+that takes or returns rows: bytes of a kilobyte or more, raw JSON, and containers of Arrow, polars and DuckDB,
+also inside lists, dictionaries and own objects, two levels deep. One request is in flight at a time.
 
-Small schools of the simulator, loaded for the first time. The hooks are at the borders: tasks of the event
-loop, the httpx transport, obstore.put. So whatever is rebuilt between is counted alike.
+The simulator's small schools are loaded for the first time. The hooks are at the borders: tasks of the event
+loop, the httpx transport, obstore.put. So a changed structure between them is counted in the same way.
 """
 
 import argparse
@@ -38,18 +37,18 @@ import pyarrow as pa
 import uvloop
 
 from benchmarks.child import run_child, settings_for
-from campus.http.engine import AiohttpTransport
+from campus.http.sending.engine import AiohttpTransport
 from pipelines.definitions import load_definitions
-from pipelines.instance import open_instance
+from pipelines.nights.sync import load, new_sync_id
 from pipelines.resources import open_runtime
-from pipelines.settings import load_settings
-from pipelines.sync import load, new_sync_id
+from pipelines.runs.instance import open_instance
+from pipelines.settings.settings import load_settings
 from simulator.process import running
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Bytes from which on a body is taken for rows.
+#: Bytes from which a body counts as rows.
 SOME_ROWS = 1024
-#: What rows are held in.
+#: Containers of rows.
 ROWS = (
     pa.Table,
     pa.RecordBatch,
@@ -68,7 +67,7 @@ Function = tuple[str, str]
 
 @dataclass(frozen=True)
 class Target:
-    """A page to follow. selection: the assets to load. path: of its requests. log: of its Delta table."""
+    """A page to follow. selection: the assets to load; path: of its requests; log: of its Delta table."""
 
     selection: str
     path: str
@@ -83,7 +82,7 @@ TARGETS = {
 
 
 def main() -> None:
-    """Follow the three pages, each in a process of its own, and print their ways."""
+    """Follow the three pages, each in a separate process, and print their ways."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--child", choices=TARGETS, help=argparse.SUPPRESS)
     options = arguments.parse_args()
@@ -110,7 +109,7 @@ def main() -> None:
 
 @dataclass
 class Way:
-    """What was seen of one page. back: the files since it arrived, and whether each had rows."""
+    """The way of one page. back: the files since its arrival, and whether each had rows."""
 
     down: list[Function] = field(default_factory=list)
     back: dict[str, bool] = field(default_factory=dict)
@@ -119,7 +118,7 @@ class Way:
 
 
 def follow(target: Target) -> dict[str, Any]:
-    """Load what the target needs in this process; its way down and back, up to the first commit."""
+    """Load the target in this process; return its way down and back, up to the first commit."""
     way = Way()
     _watch_tasks()
     _watch_requests(target, way)
@@ -150,7 +149,7 @@ _makers: WeakKeyDictionary[Any, list[Function]] = WeakKeyDictionary()
 
 
 def _watch_tasks() -> None:
-    """Note of each task by which functions it was made."""
+    """Store the functions that created each task."""
     create = uvloop.Loop.create_task
 
     def create_task(loop: uvloop.Loop, job: Coroutine[Any, Any, Any], **options: Any) -> Any:
@@ -192,7 +191,7 @@ def _watch_commits(target: Target, way: Way) -> None:
 
 
 def _stack() -> list[Function]:
-    """The own functions that led to the caller, outermost first, through the tasks that they made."""
+    """The own functions that led to the caller, outermost first, through the tasks that they created."""
     frames = list(_frames(sys._getframe(2)))
     try:
         task = asyncio.current_task()
@@ -209,7 +208,7 @@ def _frames(frame: FrameType | None) -> Iterator[Function]:
 
 
 def _has_rows(value: object, levels: int = 2) -> bool:
-    """Whether a value is rows, or holds some."""
+    """Whether a value is rows, or contains rows."""
     if isinstance(value, bytes):
         return len(value) >= SOME_ROWS
     if isinstance(value, ROWS):
@@ -232,7 +231,7 @@ def _function(code: CodeType) -> Function:
 
 
 def _own_file(code: CodeType) -> str:
-    """The file below the root; "" for one that is not ours."""
+    """The file below the root; "" for a file of others."""
     path = code.co_filename.removeprefix(f"{ROOT}/")
     return "" if path.startswith(("/", ".venv/", "<", "benchmarks/")) else path
 

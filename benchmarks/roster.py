@@ -1,10 +1,9 @@
-"""A roster of which little has changed: planned, applied, and read again, against the simulator.
+"""Plans and applies a roster with few changes against the simulator, and reads the people again.
 
     .venv/bin/python -m benchmarks.roster [--rows 10000] [--changed 0.01]
 
-Everybody is loaded before. Each step is a process of its own, so that its memory is its own; seconds are
-those of the step without the start of the process. Requests are those that the simulator answered, without
-tokens.
+Everybody is loaded before. Each step is a separate process, so that its memory can be measured; seconds
+exclude the start of the process. Requests are those in the simulator's log, without tokens.
 """
 
 import argparse
@@ -20,23 +19,23 @@ from typing import Any
 
 from benchmarks.child import run_child, settings_for
 from campus.registry import RESOURCES
+from loading.connection.runtime import Runtime
 from loading.load_school import load_school
-from loading.load_slice import Loader
-from loading.runtime import Runtime
+from loading.slices.load_slice import Loader
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings, load_settings
+from pipelines.settings.settings import Settings, load_settings
 from pipelines.writes.reread import cause_of_writing
-from pipelines.writes.roster import apply_roster, plan_roster
+from pipelines.writes.roster import apply_roster, plan_roster, read_roster
 from pipelines.writes.session import open_write_session
 from simulator.process import RunningSimulator, running
 from writeback.outcomes import counted
 from writeback.store.journal import Provenance
 
 SCHOOL = 101
-#: What shows the people that a roster is about.
+#: The resources that show the people of a roster.
 SHOWN_IN = ("reflections", "students", "teachers", "user_fields", "v1_users")
 COLUMNS = ("outer_id", "usin", "name", "role", "graduates_in", "phone")
-#: Of the simulator's students about so many have an outer_id.
+#: About this share of the simulator's students has an outer_id.
 SHARE_WITH_OUTER_ID = 0.65
 
 
@@ -76,10 +75,11 @@ def main() -> None:
 
 
 def write_roster(platform: RunningSimulator, path: Path, most: int, share: float) -> tuple[int, int]:
-    """A roster of students who are there, some of whom have another phone; how many rows, and how many of
-    those."""
-    people = [one for one in _people(platform) if one["outer_id"] and one["role"] == 1][:most]
-    rows = [{name: one[name] for name in COLUMNS} for one in people]
+    """Write a roster of existing students, with another phone for some.
+
+    Returns the numbers of rows and of changed rows."""
+    people = [person for person in _people(platform) if person["outer_id"] and person["role"] == 1][:most]
+    rows = [{name: person[name] for name in COLUMNS} for person in people]
     changed = rows[:: round(1 / share)]
     for row in changed:
         row["phone"] = "13800000000"
@@ -105,12 +105,13 @@ async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
     async with open_write_session(settings, runtime, Provenance("benchmark", file), dry=True) as session:
         loader = Loader(runtime, session.client, cause_of_writing(), {})
         specs = [RESOURCES[name] for name in SHOWN_IN]
-        return ", ".join([one.status async for one in load_school(loader, SCHOOL, [], specs)])
+        return ", ".join([load.status async for load in load_school(loader, SCHOOL, [], specs)])
 
 
 async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:
     async with open_write_session(settings, runtime, Provenance("benchmark", file), dry=True) as session:
-        made = await plan_roster(settings, session, SCHOOL, file, delete=False, link_by_usin=False)
+        roster = read_roster(settings, file)
+        made = await plan_roster(settings, session, SCHOOL, roster, delete=False, link_by_usin=False)
     return f"{len(made.plan.steps)} steps, {len(made.plan.refused)} refused"
 
 
@@ -118,7 +119,7 @@ async def _apply(settings: Settings, runtime: Runtime, file: str) -> str:
     [path] = (settings.home / "plans").glob("*.json")
     async with open_write_session(settings, runtime, Provenance("benchmark", path.stem)) as session:
         applied, loaded = await apply_roster(settings, runtime, session, path.stem)
-    read = ", ".join(f"{one.spec.name} {one.status}" for one in loaded)
+    read = ", ".join(f"{load.spec.name} {load.status}" for load in loaded)
     return f"{dict(counted(applied.outcomes))} {applied.stopped}; read again: {read}"
 
 
@@ -126,11 +127,11 @@ STEPS = {"load": _load, "plan": _plan, "apply": _apply}
 
 
 def _people(platform: RunningSimulator) -> list[dict[str, Any]]:
-    return [one["row"] for one in platform.rows("v1_users", SCHOOL) if not one["trashed"]]
+    return [entry["row"] for entry in platform.rows("v1_users", SCHOOL) if not entry["trashed"]]
 
 
 def _kind(entry: dict[str, Any]) -> str:
-    """What a request was for."""
+    """The purpose of a request."""
     if entry["path"].endswith("/tokens"):
         return "token"
     if entry["path"].startswith("/api/v3/"):

@@ -1,7 +1,7 @@
-"""How fast the simulator answers, so that it is known not to be what a sync waits for.
+"""Measures how fast the simulator responds, to show that a sync does not wait for it.
 
-One process serves, this one asks: a bare HTTP/1.1 client that does nothing but count, since an HTTP library
-would be the slower side. Run it as `python -m benchmarks.simulator` on an otherwise idle machine.
+Another process serves. This process is a bare HTTP/1.1 client that only counts, because an HTTP library would
+be slower than the simulator. Run it as `python -m benchmarks.simulator` on an otherwise idle machine.
 """
 
 import argparse
@@ -21,16 +21,16 @@ CONNECTIONS = 16
 SCOPES = "school.101 semester.read student.read_all class.read dataset.read_all"
 PAGE = 100
 GRADE_CLASSES = 20  # per request
-SEGMENT = 10_000  # records per request, the most that there may be
+SEGMENT = 10_000  # records per request, the maximum
 
 
-class Asker(asyncio.Protocol):
-    """One connection: sends the next request as soon as the last answer is complete."""
+class Connection(asyncio.Protocol):
+    """One connection, which sends the next request as soon as the last response is complete."""
 
     def __init__(self, targets: list[str], head: bytes, done: "asyncio.Future[None]") -> None:
         self._targets, self._head, self._done = targets, head, done
         self._buffer = bytearray()
-        self._missing = 0  # of the body that is arriving
+        self._missing = 0  # bytes of the present body
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own class, of the same shape
@@ -66,15 +66,17 @@ class Asker(asyncio.Protocol):
             self._next()
 
 
-async def ask(base_url: str, token: str, targets: Sequence[str]) -> None:
-    """Ask for all targets over a few connections and throw the answers away."""
+async def send_all(base_url: str, token: str, targets: Sequence[str]) -> None:
+    """Request all targets over a few connections, and drop the responses."""
     address = urlsplit(base_url)
     head = f"Host: {address.netloc}\r\nAuthorization: Bearer {token}\r\nX-School-Id: 101\r\n".encode()
     loop = asyncio.get_running_loop()
     queue = list(reversed(targets))
     done = [loop.create_future() for _ in range(CONNECTIONS)]
     for future in done:
-        await loop.create_connection(lambda f=future: Asker(queue, head, f), address.hostname, address.port)
+        await loop.create_connection(
+            lambda f=future: Connection(queue, head, f), address.hostname, address.port
+        )
     await asyncio.gather(*done)
 
 
@@ -82,7 +84,7 @@ def measure(name: str, simulator: RunningSimulator, token: str, targets: Sequenc
     """Time one set of requests and print its line of the table."""
     start = time.perf_counter()
     with closing(uvloop.new_event_loop()) as loop:
-        loop.run_until_complete(ask(simulator.base_url, token, targets))
+        loop.run_until_complete(send_all(simulator.base_url, token, targets))
     seconds = time.perf_counter() - start
     rates = f"{len(targets) / seconds:>12,.0f} {rows / seconds:>12,.0f}"
     print(f"{name:<44} {len(targets):>9,} {rows:>9,} {seconds:>8.2f} {rates}")
@@ -95,7 +97,7 @@ def pages(path: str, rows: int) -> Iterable[str]:
 
 
 def segments(rows: int) -> list[str]:
-    """All records of the big dataset, as a full sync by ids asks for them."""
+    """The requests for all records of the big dataset, as in a full sync by ids."""
     path = f"/v3/uds/datasets/big_scores/records?sort=id&paginated=0&limit={SEGMENT}"
     return [f"{path}&id_egt={first}" for first in range(1, rows + 1, SEGMENT)]
 

@@ -1,12 +1,12 @@
-"""Commits of small slices into a table that holds none, or many, slices of other schools.
+"""Measures commits of small slices into a table with no or many slices of other schools.
 
-    .venv/bin/python -m benchmarks.slices [--held 0 2000 20000] [--commits 20] [--runs 3] [--profile]
+    .venv/bin/python -m benchmarks.slices [--stored 0 2000 20000] [--commits 20] [--runs 3] [--profile]
 
-The slices held are written into the Delta logs in one commit, with the transactions that real commits leave;
-their data file is one, linked. Then processes commit, in a batch as a run has it and turn by turn for each
-number of slices held: slices that are new, that are replaced, and that stay the same. The mean has what those
-commits cost that write a checkpoint: every tenth, rarer beside many slices, one or more in a run of 20 of
-each kind. CPU seconds tell more than seconds where other work goes on.
+One commit writes the stored slices into the Delta logs, with the transactions of real commits; their data
+files are links to one file. Then processes commit new, replaced and unchanged slices, in a batch as a run
+does, and alternate between the numbers of stored slices. The mean includes the commits that write a
+checkpoint: every tenth, rarer beside many slices, one or more in a run of 20 of slice_ kind. CPU seconds are
+more reliable than seconds beside other work.
 """
 
 import argparse
@@ -31,14 +31,14 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import CHANGES, LOAD_LOG, MONTH, STANDINGS
+from warehouse.lake.logs.tables import CHANGES, LOAD_LOG, MONTH, STANDINGS
 from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.load.commit import Guard, commit
-from warehouse.load.log_writer import batched
+from warehouse.load.logs.writer import batched
 from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
-#: Slices a school has: the weeks of two semesters.
+#: Slices of a school: the weeks of two semesters.
 A_SCHOOL = 40
 #: Rows of a slice.
 ROWS = 50
@@ -46,7 +46,7 @@ FIRST_SCHOOL = 1000
 START = datetime(2026, 3, 2, 2)
 ANYTHING = Guard(allowed=True)
 KINDS = ("new", "replaced", "same")
-#: Seconds and CPU seconds of each commit, by kind.
+#: Seconds and CPU seconds of every commit, by kind.
 Times = dict[str, list[tuple[float, float]]]
 
 
@@ -71,10 +71,10 @@ def table(*, logged: bool) -> Table:
 def main() -> None:
     """Measure and print a table."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--held", type=int, nargs="+", default=[0, 2000, 20000])
-    arguments.add_argument("--commits", type=int, default=20, help="of each kind and run")
+    arguments.add_argument("--stored", type=int, nargs="+", default=[0, 2000, 20000])
+    arguments.add_argument("--commits", type=int, default=20, help="of slice_ kind and run")
     arguments.add_argument("--runs", type=int, default=3)
-    arguments.add_argument("--profile", action="store_true", help="print where the time of replacing goes")
+    arguments.add_argument("--profile", action="store_true", help="profile the replacing commits")
     arguments.add_argument("--child", help=argparse.SUPPRESS)
     arguments.add_argument("--school", type=int, help=argparse.SUPPRESS)
     arguments.add_argument("--logged", action="store_true", help=argparse.SUPPRESS)
@@ -82,27 +82,27 @@ def main() -> None:
     if options.child:
         print(json.dumps(measure(Lake(options.child), options)))
         return
-    print("Milliseconds of a commit: median, mean, CPU (mean), and these beside those of the first row")
-    print(f"{'changes':12}{'held':>8}" + "".join(f"{kind:>46}" for kind in KINDS))
+    print("Milliseconds of a commit: median, mean, CPU (mean), and the ratios to the first row")
+    print(f"{'changes':12}{'stored':>8}" + "".join(f"{kind:>46}" for kind in KINDS))
     for logged in (False, True):
-        found = _of_all(options, logged=logged)
-        first = found[options.held[0]]
-        for held, times in found.items():
+        times_by_count = _of_all(options, logged=logged)
+        first = times_by_count[options.stored[0]]
+        for stored, times in times_by_count.items():
             cells = "".join(f"{_cell(times[kind], first[kind]):>46}" for kind in KINDS)
-            print(f"{'logged' if logged else 'not logged':12}{held:8}{cells}", flush=True)
+            print(f"{'logged' if logged else 'not logged':12}{stored:8}{cells}", flush=True)
 
 
 def _of_all(options: argparse.Namespace, *, logged: bool) -> dict[int, Times]:
-    """By the number of slices held, the times of all runs, which take turns."""
-    found: dict[int, Times] = {held: {kind: [] for kind in KINDS} for held in options.held}
+    """The times of all runs, which alternate, by the number of stored slices."""
+    times_by_count: dict[int, Times] = {stored: {kind: [] for kind in KINDS} for stored in options.stored}
     with tempfile.TemporaryDirectory() as folder:
-        lakes = {held: Lake(f"{folder}/{held}/lake") for held in options.held}
-        for held, lake in lakes.items():
-            fill(lake, table(logged=logged), held)
-        for run, (held, lake) in product(range(options.runs), lakes.items()):
+        lakes = {stored: Lake(f"{folder}/{stored}/lake") for stored in options.stored}
+        for stored, lake in lakes.items():
+            fill(lake, table(logged=logged), stored)
+        for run, (stored, lake) in product(range(options.runs), lakes.items()):
             for kind, times in _in_child(lake, options, run + 1, logged=logged).items():
-                found[held][kind] += times
-    return found
+                times_by_count[stored][kind] += times
+    return times_by_count
 
 
 def _cell(times: list[tuple[float, float]], first: list[tuple[float, float]]) -> str:
@@ -116,27 +116,29 @@ def _figures(times: list[tuple[float, float]]) -> tuple[float, float, float]:
     return 1000 * statistics.median(seconds), 1000 * statistics.mean(seconds), 1000 * statistics.mean(cpu)
 
 
-def fill(lake: Lake, table: Table, held: int) -> None:
-    """Give the lake so many slices, as if each had been loaded once."""
+def fill(lake: Lake, table: Table, stored: int) -> None:
+    """Give the lake `stored` slices, as if every one had been loaded once."""
     lake.ensure([table])
-    slices = list(_slices(held))
+    slices = list(numbered_slices(stored))
     if not slices:
         return
     _add_files(lake, table, slices)
     if table.tracks_changes:
-        _commit(lake, CHANGES, [], {f"{table.name}/{each.counter}": 1 for each in slices})
+        add(lake, CHANGES, [], {f"{table.name}/{slice_.counter}": 1 for slice_ in slices})
     for log in (LOAD_LOG, STANDINGS):
         names = log.lake_schema.names
         rows = [
-            {name: value for name, value in _log_row(table, each).items() if name in names} for each in slices
+            {name: value for name, value in _log_row(table, slice_).items() if name in names}
+            for slice_ in slices
         ]
         write_deltalake(lake.open(log), pa.Table.from_pylist(rows, schema=log.lake_schema), mode="append")
     for log in (table, CHANGES, LOAD_LOG, STANDINGS):
         lake.open(log).create_checkpoint()
 
 
-def _slices(held: int) -> Iterator[Slice]:
-    for number in range(held):
+def numbered_slices(stored: int) -> Iterator[Slice]:
+    """So many slices, by school and week."""
+    for number in range(stored):
         school, week = divmod(number, A_SCHOOL)
         yield Slice.of(_school_id=FIRST_SCHOOL + school, _semester_id=20, _week=week)
 
@@ -146,23 +148,24 @@ def _add_files(lake: Lake, table: Table, slices: list[Slice]) -> None:
     first = root / "first.parquet"
     pq.write_table(_stored(table), first, compression="zstd")
     size, actions, transactions = first.stat().st_size, [], dict[str, int]()
-    for each in slices:
+    for slice_ in slices:
         path = (
-            "/".join(f"{name}={value}" for name, value in each.values)
+            "/".join(f"{name}={value}" for name, value in slice_.values)
             + f"/part-{os.urandom(16).hex()}.parquet"
         )
         (root / path).parent.mkdir(parents=True)
         os.link(first, root / path)
-        values: dict[str, str | None] = {name: str(value) for name, value in each.values}
+        values: dict[str, str | None] = {name: str(value) for name, value in slice_.values}
         actions.append(
             AddAction(path, size, values, 1_770_000_000_000, True, json.dumps({"numRecords": ROWS}))
         )
-        transactions |= {each.counter: 1, f"{each.counter}@base": 0, f"{each.counter}@cause": 7 << 40}
+        transactions |= {slice_.counter: 1, f"{slice_.counter}@base": 0, f"{slice_.counter}@cause": 7 << 40}
     first.unlink()
-    _commit(lake, table, actions, transactions)
+    add(lake, table, actions, transactions)
 
 
-def _commit(lake: Lake, stored: Any, actions: list[Any], transactions: dict[str, int]) -> None:
+def add(lake: Lake, stored: Any, actions: list[Any], transactions: dict[str, int]) -> None:
+    """Add files to a table in one commit, with application transactions."""
     opened = lake.open(stored)
     named = [Transaction(name, version) for name, version in transactions.items()]
     opened.create_write_transaction(
@@ -209,7 +212,7 @@ def _rows(version: int) -> list[dict[str, Any]]:
 
 
 def measure(lake: Lake, options: argparse.Namespace) -> Times:
-    """Seconds and CPU seconds of each commit of a school's slices, by kind."""
+    """Commit a school's slices; return seconds and CPU seconds of every commit, by kind."""
     mine = [
         Slice.of(_school_id=options.school, _semester_id=20, _week=week) for week in range(options.commits)
     ]
@@ -218,22 +221,22 @@ def measure(lake: Lake, options: argparse.Namespace) -> Times:
 
         def load(slices: list[Slice], night: int, version: int) -> list[tuple[float, float]]:
             marks = table(logged=options.logged)
-            return [_load(lake, marks, each, night, version, Path(folder)) for each in slices]
+            return [_load(lake, marks, slice_, night, version, Path(folder)) for slice_ in slices]
 
-        # What a process does once.
+        # Work that a process does once.
         load([Slice.of(_school_id=options.school, _semester_id=19, _week=1)], 1, 1)
-        found = {"new": load(mine, 1, 1)}
+        times = {"new": load(mine, 1, 1)}
         if options.profile:
             profiler.enable()
-        found["replaced"] = load(mine, 2, 2)
+        times["replaced"] = load(mine, 2, 2)
         profiler.disable()
-        # As a later run, which asks the standings again.
+        # As in a later run, which reads the standings again.
         assert lake.batch
         lake.batch.states.clear()
-        found["same"] = load(mine, 3, 2)
+        times["same"] = load(mine, 3, 2)
     if options.profile:
         pstats.Stats(profiler, stream=sys.stderr).sort_stats("tottime").print_stats(18)
-    return found
+    return times
 
 
 def _load(

@@ -1,4 +1,4 @@
-"""What one platform does differently from the interface's description, as far as earlier requests showed."""
+"""How one platform differs from the interface's description, as earlier requests have shown."""
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -20,7 +20,7 @@ MOST_REPEATS = 3 * WHEN_CONTRADICTED
 
 @dataclass(slots=True)
 class Confirmation:
-    """How many further answers must confirm an empty answer of the platform."""
+    """The number of further responses that must confirm an empty response."""
 
     #: How many empty answers were contradicted.
     contradicted: int = 0
@@ -66,7 +66,7 @@ class Findings(msgspec.Struct):
 
 @dataclass
 class Capabilities:
-    """What one platform accepts and rejects. All readers with one client share the object."""
+    """The parameters that one platform accepts and rejects. All readers with one client share the object."""
 
     page_size: int | None = None
     prefix: str | None = None

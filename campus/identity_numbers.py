@@ -94,7 +94,7 @@ def is_identity_number(text: str) -> bool:
 def without_identity_numbers(text: str) -> str:
     """The text with MARK in the place of each identity number of 18 characters."""
     plain = text if text.isascii() else text.translate(_FULL_WIDTH)
-    spans = [found.span() for found in _IN_TEXT.finditer(plain) if _is_valid(found[0].encode())]
+    spans = [match.span() for match in _IN_TEXT.finditer(plain) if _is_valid(match[0].encode())]
     for start, end in reversed(spans):
         text = text[:start] + MARK + text[end:]
     return text
@@ -105,7 +105,7 @@ def may_hold_identity_number(text: bytes) -> bool:
     width, which may be one."""
     for part in _digit_runs(text):
         plain = _ESCAPED.sub(b" ", part) if b"\\u" in part else part
-        if any(_is_valid(found[0]) for found in _IN_BYTES.finditer(plain)):
+        if any(_is_valid(match[0]) for match in _IN_BYTES.finditer(plain)):
             return True
     return (b"\xef" in text and _FULL_WIDTH_DIGITS.search(text) is not None) or (
         b"\\" in text and _ESCAPED_DIGIT.search(text) is not None

@@ -13,7 +13,7 @@ class InvalidSelection(Exception):
 
 @contextmanager
 def collecting(problems: list[str], key: str) -> Iterator[None]:
-    """Add an InvalidSelection of the block to `problems`, under its key of campus.yaml."""
+    """Add the InvalidSelection that the block raises to `problems`, after its key in campus.yaml."""
     try:
         yield
     except InvalidSelection as error:

@@ -1,11 +1,11 @@
-"""One sheet as CSV, for people with a spreadsheet program, or as Parquet, for programs.
+"""Writes one sheet as CSV, for spreadsheet programs, or as Parquet, for other programs.
 
-CSV: UTF-8 with a byte order mark, by which Excel knows it; quoted by RFC 4180, where an empty text is "" and
-nothing at all a missing value; labels as headers. Quotes do not keep a program from running what begins like
-a formula. So text that begins with =, +, -, @ (in full width, too), a tab, a line break or ' gets a ' before
-it, as OWASP advises: take away one ' at the beginning, and you have the value. Numbers are as they are.
+CSV: UTF-8 with a byte order mark, for Excel. Quoted by RFC 4180: an empty text is "", a missing value is
+nothing. The headers are labels. A spreadsheet program runs text that begins like a formula, even if it is
+quoted. So text that begins with =, +, -, @ (in full width, too), a tab, a line break or ' gets a ' before
+it, as OWASP advises. Remove one ' at the beginning to get the value. Numbers are unchanged.
 
-Parquet: the query's own names, types and values, and where they come from as key-value metadata.
+Parquet: the query's names, types and values, with the source in key-value metadata.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 
 import duckdb
 
-from exports.columns import Shown, shown_columns
-from exports.sheets import Language, Sheet, Words
 from exports.source import Origin
+from exports.spreadsheet.columns import SheetColumn, sheet_columns
+from exports.spreadsheet.sheets import Language, Sheet, Words
 from warehouse.age import with_semesters
 from warehouse.csv_cells import FORMULA_STARTS, safe_cell
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
-NOT_LOADED = Words("Not known: never loaded whole: {}.", "未知：尚未完整加载：{}。")
+NOT_LOADED = Words("Not known: never loaded whole: {}.", "数据暂缺（尚未完整加载）：{}。")
 NO_ROWS = Words("No rows: there is nothing to show as of {}.", "无数据：截至{}没有可显示的记录。")
 
 
 def write_csv(
     con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, target: Path, language: Language
 ) -> int:
-    """Write a sheet as CSV. The rows; where there are none, the file has a line that says so."""
+    """Write a sheet as CSV. Returns the number of rows. Without rows, the file has a line that says so."""
     parameters = origin.parameters(sheet.query)
-    columns = shown_columns(con, sheet, parameters, language)
+    columns = sheet_columns(con, sheet, parameters, language)
     header = BYTE_ORDER_MARK + _line([_header(column) for column in columns])
     fields = ", ".join(_field(column) for column in columns)
     # Between PREFIX and SUFFIX lines are ended by CRLF as the standard has it; the last one by SUFFIX.
@@ -42,15 +42,15 @@ def write_csv(
     rows = _copy(con, f"SELECT {fields} FROM ({sheet.query})", parameters, target, options)
     if not rows:
         never = origin.not_loaded(sheet.sources)
-        words, of = (NOT_LOADED, never.in_language(language)) if never else (NO_ROWS, origin.day)
-        said = words.in_language(language).format(of)
-        target.write_text(header + _line([said]), encoding="utf-8", newline="")
+        words, value = (NOT_LOADED, never.in_language(language)) if never else (NO_ROWS, origin.day)
+        message = words.in_language(language).format(value)
+        target.write_text(header + _line([message]), encoding="utf-8", newline="")
     return rows
 
 
 def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, target: Path) -> int:
-    """Write a sheet as Parquet. The rows."""
-    said = {
+    """Write a sheet as Parquet. Returns the number of rows."""
+    facts = {
         "school_id": origin.school.id,
         "generation": origin.generation,
         "published_at": origin.published_at,
@@ -59,7 +59,7 @@ def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, 
         "never_loaded": ", ".join(with_semesters(origin.age.never)) or None,
     }
     metadata = ", ".join(
-        f"{name}: {literal(str(value))}" for name, value in said.items() if value is not None
+        f"{name}: {literal(str(value))}" for name, value in facts.items() if value is not None
     )
     options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{metadata}}}"
     return _copy(con, sheet.query, origin.parameters(sheet.query), target, options)
@@ -73,14 +73,14 @@ def _copy(
     return int(rows)
 
 
-def _header(column: Shown) -> str:
-    """The groups and the label. A percentage has no sign in its cells."""
+def _header(column: SheetColumn) -> str:
+    """The header of a column: its groups and its label. Cells of percentages have no sign."""
     label = column.label + (" (%)" if column.kind == "percent" else "")
     return str(safe_cell(" / ".join([*(group for group in column.groups if group), label])))
 
 
-def _field(column: Shown) -> str:
-    """SQL for a column's fields: text made safe, all else as it is."""
+def _field(column: SheetColumn) -> str:
+    """SQL for a column's fields. Text is made safe."""
     if column.kind in ("decimal", "percent") and column.places is None:
         digits = f"CAST({quoted(column.name)} AS VARCHAR)"
         return rf"regexp_replace({digits}, '\.0+$|(\.\d*[1-9])0+$', '\1')"
@@ -90,7 +90,7 @@ def _field(column: Shown) -> str:
     if column.words:
         words = " ".join(f"WHEN {literal(code)} THEN {literal(word)}" for code, word in column.words.items())
         value = f"CASE {value} {words} ELSE {value} END"
-    # No IN: DuckDB makes a join of so long a list, and the rows lose their order.
+    # Not IN (...): DuckDB makes a join of so long a list, which loses the order of the rows.
     begins = f"contains({literal(''.join(FORMULA_STARTS))}, nullif(left({value}, 1), ''))"
     return f"CASE WHEN {begins} THEN '''' || {value} ELSE {value} END"
 

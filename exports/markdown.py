@@ -1,10 +1,10 @@
-"""Markdown as Dagster's UI shows it, with text of the platform and of files that stays text."""
+"""Markdown for Dagster's UI that escapes text of the platform and of files."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 WORD = re.compile(r"([^\s|`]+)")
-#: Dagster's UI makes a link of a word with this, even where all its punctuation is escaped.
+#: Dagster's UI makes links of words with these, even if their punctuation is escaped.
 LINK = re.compile(r"://|www\.|@", re.IGNORECASE)
 #: Signs of markup within a line, and those that begin a list, a heading, a quotation or a rule.
 MARKUP = re.compile(r"([\\`*_\[\]<|~&])")
@@ -20,9 +20,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def text(words: str) -> str:
-    """Escape words so that they are shown as they are, in one line: no link, image, emphasis or HTML.
+    """Escape a text to one line without links, images, emphasis or HTML.
 
-    Addresses become code, since the UI looks for them once more in what it has read."""
+    Addresses become code, since the UI searches the rendered text for addresses."""
     one_line = " ".join(CONTROLS.sub(" ", words).split())
     escaped = (
         f"`{part}`" if LINK.search(part) else MARKUP.sub(r"\\\1", part) for part in WORD.split(one_line)

@@ -1,4 +1,4 @@
-"""The first rows of a workbook, for a log: only of sheets whose rows are about no single person."""
+"""Previews for logs: the first rows of sheets that are about no single person."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Any
 
 import duckdb
 
-from exports.columns import Shown, shown_columns
 from exports.markdown import table, text
-from exports.sheets import Language, Workbook
 from exports.source import Origin
+from exports.spreadsheet.columns import SheetColumn, sheet_columns
+from exports.spreadsheet.sheets import Language, Workbook
 
 #: Rows and columns that are shown of a sheet.
 ROWS, COLUMNS = 3, 8
 
 
 def preview_of(con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, language: Language) -> str:
-    """The first rows of the sheets that say `summary`, as Markdown; empty where none does."""
+    """The first rows of the sheets with `summary`, as Markdown."""
     shown = []
     for sheet in workbook.sheets:
         if sheet.summary:
             parameters = origin.parameters(sheet.query)
-            columns = shown_columns(con, sheet, parameters, language)[:COLUMNS]
+            columns = sheet_columns(con, sheet, parameters, language)[:COLUMNS]
             cells = ", ".join(column.cell for column in columns)
             rows = con.execute(f"SELECT {cells} FROM ({sheet.query}) LIMIT {ROWS}", parameters).fetchall()
             shown.append(f"**{text(sheet.name.in_language(language))}**")
@@ -30,7 +30,7 @@ def preview_of(con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origi
     return "\n\n".join(shown)
 
 
-def _cell(column: Shown, value: Any) -> str:
+def _cell(column: SheetColumn, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

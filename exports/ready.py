@@ -1,4 +1,4 @@
-"""The ready-made workbooks, by the name that asks for them."""
+"""The ready-made workbooks by name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from exports.sheets import Language, Workbook
+from exports.spreadsheet.sheets import Language, Workbook
 from exports.workbooks.attendance import attendance
 from exports.workbooks.early_warning import early_warning
 from exports.workbooks.grades import grades
 from exports.workbooks.reports import reports
 
-#: Makes the workbooks of one school (its id) in a language, from what is in the published file: weeks,
-#: thresholds, and which reports there are.
+#: Makes the workbooks of one school (its id) in a language, from the published file.
 Maker = Callable[[duckdb.DuckDBPyConnection, int, Language], tuple[Workbook, ...]]
 
 READY: Mapping[str, Maker] = {
@@ -23,5 +22,7 @@ READY: Mapping[str, Maker] = {
     "reports": reports,
 }
 
-#: The name that asks for the pages of `exports.board`, which are no workbooks.
+#: The name of the pages of `exports.board`, which are no workbooks.
 BOARD = "board"
+#: The name of the zip of `exports.oneroster`.
+ONEROSTER = "oneroster"

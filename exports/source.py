@@ -1,9 +1,9 @@
-"""The published file as exports read it: which schools are in it, and as of when it is."""
+"""Reads the published file for exports: its schools, and the age of its data."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -12,64 +12,64 @@ from typing import Any
 
 import duckdb
 
-from exports.columns import english
-from exports.sheets import Words
-from exports.workbooks.queries import SHOWN
-from warehouse.age import NOT_BY_SEMESTER, Age, age_of, read_in_part
+from exports.spreadsheet.columns import english
+from exports.spreadsheet.sheets import Words
+from exports.workbooks.queries import of_schools, shown_of
+from warehouse.age import NOT_BY_SEMESTER, Age, age_of, incomplete_slices
 from warehouse.published import reading
 from warehouse.published.shards import Published
 
-#: Enough to sort a table of any size; what goes beyond is spilled to disk.
+#: The memory limit. Larger sorts spill to disk.
 MEMORY_MB = 256
 
-#: How the slices of a school stood when the file was filled.
+#: The statuses of the schools' slices when the file was filled.
 AS_FILLED = """
-    SELECT
-        _school_id, resource, slice, last.status, last.finished_at, last.requests,
-        max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at,
-        max(started_at) FILTER (complete AND "whole" AND status IN ('ok', 'warning')) AS whole_at
+    SELECT * EXCLUDE (last), last.status, last.finished_at, last.requests
     FROM (
-        SELECT *, max_by(load_log, finished_at) OVER (PARTITION BY resource, slice) AS last
-        FROM quality.load_log WHERE _school_id = $school_id
+        SELECT
+            _school_id, resource, slice,
+            max_by(struct_pack(status, finished_at, requests), finished_at) AS last,
+            max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at,
+            max(started_at) FILTER (complete AND "whole" AND status IN ('ok', 'warning')) AS whole_at
+        FROM quality.load_log WHERE {loaded_schools} GROUP BY ALL
     )
-    GROUP BY ALL
 """
-#: The same when a later night had found that the lake is as the file has it.
+#: The same at a later night that confirmed the published file.
 AS_PROVEN = """
     SELECT _school_id, resource, slice, status, finished_at, requests, complete_at, whole_at
-    FROM read_parquet($proven) WHERE generation = $generation AND _school_id = $school_id
+    FROM read_parquet($proven) WHERE generation = $generation AND {loaded_schools}
 """
-#: The ids, in either interface, of earlier semesters that no sheet shows. No sheet may show a current one
-#: either, since it was never loaded.
-NOT_SHOWN = f"""
-    WITH {SHOWN}, semesters AS (
+#: The v3 and v1 ids of earlier semesters that no sheet shows. A current semester that was never loaded counts
+#: as shown.
+NOT_SHOWN = """
+    WITH {shown}, semesters AS (
         SELECT school_id, semester_id, v1_semester_id, is_current
         FROM core.dim_semester
         LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
             USING (school_id, semester_id)
-        WHERE school_id = $school_id
+        WHERE {schools}
     ),
     ids AS (
         SELECT
-            shown.semester_name IS NOT NULL OR coalesce(is_current, false) AS is_shown,
+            school_id, shown.semester_name IS NOT NULL OR coalesce(is_current, false) AS is_shown,
             unnest([semester_id, v1_semester_id]) AS id
         FROM semesters LEFT JOIN shown USING (school_id, semester_id)
     )
-    SELECT id::VARCHAR AS id FROM ids GROUP BY id HAVING NOT bool_or(is_shown)
+    SELECT school_id, id::VARCHAR AS id FROM ids GROUP BY ALL HAVING NOT bool_or(is_shown)
 """
 #: Names of semesters, with their ids in the v3 and in the v1 interface.
 SEMESTERS = """
-    SELECT semester_id::VARCHAR AS id, v1_semester_id::VARCHAR AS v1_id, semester_name
+    SELECT school_id, semester_id::VARCHAR AS id, v1_semester_id::VARCHAR AS v1_id, semester_name
     FROM core.dim_semester
     LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
         USING (school_id, semester_id)
-    WHERE school_id = $school_id AND semester_name IS NOT NULL
+    WHERE {schools} AND semester_name IS NOT NULL
 """
-#: How the resources begin whose semesters have v1 ids.
+#: Prefixes of resources with v1 semester ids.
 OF_V1 = ("v1_", "attendance_", "timetable_")
-#: A resource of some of its semesters.
+#: A resource with some of its semesters.
 OF_SEMESTERS = Words("{} (semester {})", "{}（学期：{}）")
-#: Of each table the resources that it stands on, and what it is called.
+#: The resources that each table is made of, and its label.
 TABLES = """
     SELECT schema_name, table_name, stands_on, label_zh FROM quality.dictionary WHERE column_name IS NULL
 """
@@ -85,60 +85,63 @@ class School:
 
 @dataclass(frozen=True)
 class Loads:
-    """The loads of a school that tell how old its data are."""
+    """The loads of a school, for the age of its data."""
 
-    #: Where its slices stand, without those of earlier semesters that are not shown.
+    #: The statuses of its slices, without earlier semesters that are not shown.
     standings: tuple[Mapping[str, Any], ...] = ()
-    #: The resources that a table (schema.table) stands on.
+    #: The resources that a table (schema.table) is made of.
     made_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Of resources.
+    #: The labels of resources.
     labels: Mapping[str, Words] = field(default_factory=dict)
     #: Names of semesters by their ids, in the v3 and in the v1 interface.
     semesters: Mapping[str, str] = field(default_factory=dict)
     v1_semesters: Mapping[str, str] = field(default_factory=dict)
 
     def age(self, tables: Iterable[str]) -> Age:
-        """The age of what is made of these tables; where they are not known, of all."""
+        """The age of the data of these tables. Where the tables are unknown, of all data."""
         return age_of(self._below(tables))
 
     def in_part(self, tables: Iterable[str]) -> tuple[date, Words] | None:
-        """Since when the last loads have read only parts of what these tables are made of, and the resources;
-        None: they read all of it, or nothing is known of whole loads."""
-        found = read_in_part(self._below(tables))
-        whole = [row["whole_at"] for row in found if row["whole_at"]]
+        """The resources of these tables that the last loads read in part, and the day since when. None: the
+        last loads read everything, or no whole load is known."""
+        partial = incomplete_slices(self._below(tables))
+        whole = [row["whole_at"] for row in partial if row["whole_at"]]
         if not whole:
             return None
-        return min(whole).date(), self.named(dict.fromkeys((row["resource"] for row in found), ()))
+        return min(whole).date(), self.named(dict.fromkeys((row["resource"] for row in partial), ()))
 
     def _below(self, tables: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
         return (row for row in self.standings if not wanted or row["resource"] in wanted)
 
     def named(self, resources: Mapping[str, Sequence[str]]) -> Words:
-        """Resources for people, each with the semesters (their ids) that are meant of it; none: all of it."""
-        return in_a_row([self._named(name, ids) for name, ids in sorted(resources.items())])
+        """The labels of resources with the names of their semesters. No semesters: the whole resource."""
+        return joined([self._named(name, ids) for name, ids in sorted(resources.items())])
 
     def _named(self, resource: str, ids: Sequence[str]) -> Words:
         label = self.labels.get(resource) or Words(english(resource), resource)
         if not ids:
             return label
         names = self.v1_semesters if resource.startswith(OF_V1) else self.semesters
-        of = in_a_row(Words(name, name) for name in (names.get(id, id) for id in ids))
+        of = joined(Words(name, name) for name in (names.get(id, id) for id in ids))
         return Words(OF_SEMESTERS.en.format(label.en, of.en), OF_SEMESTERS.zh.format(label.zh, of.zh))
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a file come from. `age`: of all that is in the file."""
+    """The source of a file's rows."""
 
     school: School
     generation: str
     published_at: datetime
     loads: Loads = field(default_factory=Loads)
+    #: The age of the data in the file.
     age: Age = field(default_factory=Age)
+    #: The pages of a site, by key, whose rows are read. Empty: those of the whole school.
+    pages: tuple[str, ...] = ()
 
     def made_of(self, tables: Iterable[str]) -> Origin:
-        """The same of a file that is made of these tables (schema.table)."""
+        """The source of a file that is made of these tables (schema.table)."""
         return replace(self, age=self.loads.age(tables))
 
     def alarm(
@@ -147,21 +150,24 @@ class Origin:
         of: Mapping[str, Sequence[str]],
         parts: Iterable[tuple[Words, Iterable[str]]],
     ) -> Words | None:
-        """What these resources, of which the last load failed, mean for a file; None: there are none.
+        """A message about resources whose last load failed. None: there are none.
 
-        `of`: as in `Loads.named`. `words` have places for when that was (`at`), for the resources (`of`), and
-        for those of the parts of the file that stand on them (`parts`), each given with its tables."""
+        Args:
+            words: Has the fields `at` (time of the failure), `of` (resources) and `parts` (affected parts).
+            of: As in `Loads.named`.
+            parts: The parts of the file with their tables."""
         if not of:
             return None
-        at, what = f"{max(self.age.failed[each] for each in of):%Y-%m-%d %H:%M}", self.loads.named(of)
-        where = in_a_row(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
+        at = f"{max(self.age.failed[resource] for resource in of):%Y-%m-%d %H:%M}"
+        what = self.loads.named(of)
+        affected = joined(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
         return Words(
-            words.en.format(at=at, of=what.en, parts=where.en),
-            words.zh.format(at=at, of=what.zh, parts=where.zh),
+            words.en.format(at=at, of=what.en, parts=affected.en),
+            words.zh.format(at=at, of=what.zh, parts=affected.zh),
         )
 
     def not_loaded(self, tables: Iterable[str]) -> Words | None:
-        """What was never loaded whole of what these tables stand on; None: all was."""
+        """The resources of these tables that were never loaded whole. None: there are none."""
         never = self.loads.age(tables).never
         return self.loads.named(never) if never else None
 
@@ -170,21 +176,21 @@ class Origin:
         """The date of the data."""
         return (self.age.as_of or self.published_at).date()
 
-    def parameters(self, query: str) -> dict[str, int]:
-        """What a query is given: DuckDB refuses a value for which there is no place."""
-        return {"school_id": self.school.id} if "$school_id" in query else {}
+    def parameters(self, query: str) -> dict[str, Any]:
+        """The parameters of a query. DuckDB refuses a parameter that the query does not use."""
+        values = {"school_id": self.school.id, "pages": list(self.pages)}
+        return {name: value for name, value in values.items() if f"${name}" in query}
 
 
-def in_a_row(words: Iterable[Words]) -> Words:
-    """Words one after the other."""
-    each = list(words)
-    return Words(", ".join(one.en for one in each), "、".join(one.zh for one in each))
+def joined(words: Iterable[Words]) -> Words:
+    """A list of texts as one text."""
+    parts = list(words)
+    return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
 
 
 @contextmanager
-def opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Read what is published; what is replaced meanwhile stays as it was for this reader. It spills to
-    `scratch`."""
+def open_source(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the published file. This reader keeps a file that is replaced meanwhile. Spills to `scratch`."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{MEMORY_MB}MB",
         "threads": 2,
@@ -198,52 +204,84 @@ def opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConne
 def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     """The schools that the platform still has, by id."""
     rows = con.execute("SELECT school_id, school_name FROM core.dim_school WHERE NOT is_deleted ORDER BY 1")
-    # A school that the platform does not list is known by its id alone.
+    # A school that the platform does not list has only an id.
     return [School(id, name or str(id)) for id, name in rows.fetchall()]
 
 
-def told_apart(names: Mapping[str, str]) -> dict[str, str]:
-    """Names by key, each with its key where several have the same: what goes by names would be one."""
+def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Names by key. Equal names get their keys, since names identify rows of charts."""
     often = Counter(names.values())
     return {key: f"{name} ({key})" if often[name] > 1 else name for key, name in names.items()}
 
 
-def origin(con: duckdb.DuckDBPyConnection, proven: Path, school: School) -> Origin:
-    """Where the rows of a school come from, and how old all of them are. `proven`: as of `proven_by`."""
+def origins(con: duckdb.DuckDBPyConnection, proven: Path, schools: Sequence[School]) -> dict[int, Origin]:
+    """Read the sources of schools' rows, and their age, by school id. `proven`: as of `proven_by`."""
     [(generation, published_at)] = con.execute(
         "SELECT generation, published_at FROM quality.publication"
     ).fetchall()
-    loads = _loads(con, proven, generation, school.id)
-    return Origin(school, generation, published_at, loads, loads.age(()))
+    loads = _loads(con, proven, generation, [school.id for school in schools])
+    return {
+        school.id: Origin(school, generation, published_at, loads[school.id], loads[school.id].age(()))
+        for school in schools
+    }
 
 
-def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_id: int) -> Loads:
-    given = {"school_id": school_id}
-    later = given | {"proven": str(proven), "generation": generation}
-    standings = (records(con, AS_PROVEN, later) if proven.exists() else []) or records(con, AS_FILLED, given)
-    elsewhere = {row["id"] for row in records(con, NOT_SHOWN, given)}
-    semesters = records(con, SEMESTERS, given)
+def _loads(
+    con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_ids: Sequence[int]
+) -> dict[int, Loads]:
+    schools = of_schools(school_ids)
+    conditions = {
+        "schools": schools,
+        "loaded_schools": of_schools(school_ids, "_school_id"),
+        "shown": shown_of(schools),
+    }
+
+    def by_school(query: str, parameters: Mapping[str, Any]) -> defaultdict[int, list[dict[str, Any]]]:
+        rows = defaultdict[int, list[dict[str, Any]]](list)
+        for row in records(con, query.format_map(conditions), parameters):
+            rows[row["_school_id" if "_school_id" in row else "school_id"]].append(row)
+        return rows
+
+    later = {"proven": str(proven), "generation": generation}
+    standings = by_school(AS_PROVEN, later) if proven.exists() else defaultdict(list)
+    # A school without rows there has an older publication.
+    if not all(school_id in standings for school_id in school_ids):
+        standings = by_school(AS_FILLED, {}) | standings
+    not_shown, semesters = by_school(NOT_SHOWN, {}), by_school(SEMESTERS, {})
     tables = records(con, TABLES, {})
-    return Loads(
-        tuple(
-            row
-            for row in standings
-            if row["resource"].startswith(NOT_BY_SEMESTER)
-            or elsewhere.isdisjoint(row["slice"].split(":")[1:2])
-        ),
-        {f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables},
-        {
-            row["table_name"]: Words(english(row["table_name"]), row["label_zh"] or row["table_name"])
-            for row in tables
-            if row["schema_name"] == "raw"
-        },
-        {row["id"]: row["semester_name"] for row in semesters},
-        {row["v1_id"]: row["semester_name"] for row in semesters},
+    made_of = {
+        f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables
+    }
+    labels = {
+        row["table_name"]: Words(english(row["table_name"]), row["label_zh"] or row["table_name"])
+        for row in tables
+        if row["schema_name"] == "raw"
+    }
+    return {
+        id: Loads(
+            _without(standings[id], {row["id"] for row in not_shown[id]}),
+            made_of,
+            labels,
+            {row["id"]: row["semester_name"] for row in semesters[id]},
+            {row["v1_id"]: row["semester_name"] for row in semesters[id]},
+        )
+        for id in school_ids
+    }
+
+
+def _without(standings: Iterable[Mapping[str, Any]], semesters: Set[str]) -> tuple[Mapping[str, Any], ...]:
+    """The statuses of slices without those of some semesters."""
+    return tuple(
+        row
+        for row in standings
+        if row["resource"].startswith(NOT_BY_SEMESTER) or semesters.isdisjoint(row["slice"].split(":")[1:2])
     )
 
 
-def records(con: duckdb.DuckDBPyConnection, query: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a query, by their columns."""
-    found = con.execute(query, given)
-    names = [name for name, *_ in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+def records(
+    con: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The rows of a query, by column."""
+    result = con.execute(query, parameters)
+    names = [name for name, *_ in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

@@ -1,29 +1,30 @@
-"""What tells about few people stays in the house: rows that a mart marks by `is_suppressed` leave without
-their numbers.
+"""Suppresses numbers about few people: rows that a mart marks by `is_suppressed` are exported without
+numbers.
 
-Exports of tables blank them (`shown`). All that is written passes `refuse_exposed` first, which looks at the
-rows themselves, so that no query can forget it."""
+Exports of tables blank the numbers (`shown`). Every export passes `refuse_exposed` first, which checks the
+rows, so that no query can forget the rule."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 
-from exports.cells import type_of
-from exports.sheets import Sheet
+from exports.spreadsheet.cells import type_of
+from exports.spreadsheet.sheets import Sheet
 from warehouse.identifiers import quoted
 
 FLAG = "is_suppressed"
 
 
 class Exposed(Exception):
-    """A query shows numbers of rows that a file must not have, or hides which rows these are."""
+    """A query shows suppressed numbers, or does not show which rows are suppressed."""
 
 
 def shown(columns: Mapping[str, str]) -> list[str]:
-    """SQL for the columns of a table, by name and type: in a marked row a number is null."""
+    """SQL for the columns of a table, by name and type. Numbers of marked rows are null."""
     if FLAG not in columns:
         return [quoted(name) for name in columns]
     hidden = set(_numbers(columns))
@@ -34,9 +35,9 @@ def shown(columns: Mapping[str, str]) -> list[str]:
 
 
 def refuse_exposed(
-    con: duckdb.DuckDBPyConnection, sheets: Sequence[Sheet], parameters: Mapping[str, int]
+    con: duckdb.DuckDBPyConnection, sheets: Sequence[Sheet], parameters: Mapping[str, Any]
 ) -> None:
-    """Raises Exposed where a sheet reads a table with marked rows and shows numbers of any of them."""
+    """Check sheets that read tables with marked rows. Raises Exposed where a sheet shows their numbers."""
     marked = con.execute(
         "SELECT DISTINCT table_name FROM duckdb_columns() WHERE column_name = ? AND schema_name = 'marts'",
         [FLAG],
@@ -52,7 +53,7 @@ def refuse_exposed(
                 )
 
 
-def _refuse(con: duckdb.DuckDBPyConnection, sheet: Sheet, table: str, parameters: Mapping[str, int]) -> None:
+def _refuse(con: duckdb.DuckDBPyConnection, sheet: Sheet, table: str, parameters: Mapping[str, Any]) -> None:
     described = con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description or ()
     columns = {name: str(type) for name, type, *_ in described}
     if FLAG not in columns:
@@ -65,5 +66,5 @@ def _refuse(con: duckdb.DuckDBPyConnection, sheet: Sheet, table: str, parameters
 
 
 def _numbers(columns: Mapping[str, str]) -> list[str]:
-    """The columns with figures: all numbers but ids."""
+    """The columns with numbers, except ids."""
     return [name for name, type in columns.items() if type_of(type).is_number and not name.endswith("_id")]

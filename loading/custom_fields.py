@@ -1,10 +1,10 @@
-"""The users of the v1 generation, whose columns differ from school to school: each custom field is one."""
+"""The table of v1 users, which has a column for each custom field of a school."""
 
 from dataclasses import replace
 
 from campus.plan.custom_fields import ID_NUMBER, CustomField, with_custom_fields
 from campus.registry import RESOURCES, ResourceSpec
-from loading.runtime import Runtime
+from loading.connection.runtime import Runtime
 from loading.tables import TABLES, lake_table, slice_of
 from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake
@@ -16,7 +16,7 @@ USERS, FIELDS = RESOURCES["v1_users"], RESOURCES["user_fields"]
 
 
 def with_fields_of(runtime: Runtime, spec: ResourceSpec, school_id: int) -> ResourceSpec:
-    """A resource with the fields that a school adds to it, as the lake just read them or last knew them."""
+    """A resource with the custom fields of a school, by the lake."""
     if spec.fields_from is None:
         return spec
     custom = _custom_fields(runtime.lake, slice_of(RESOURCES[spec.fields_from], school_id))
@@ -24,20 +24,22 @@ def with_fields_of(runtime: Runtime, spec: ResourceSpec, school_id: int) -> Reso
 
 
 def users_table(lake: Lake) -> Table:
-    """The table with the custom fields of all schools, as the lake holds it, those of the past too."""
+    """The table of users with the custom fields of all schools, including former fields."""
     table = TABLES[USERS.name]
     now = lake_table(with_custom_fields(USERS, _custom_fields(lake), keep_id_numbers=False))
-    said = {folded(column.name): column.comment for column in now.columns}
-    known = {folded(column.name) for column in table.columns}
-    held = [each.column for each in stored_columns(table, lake.open(table))]
-    custom = [column for column in held if folded(column.name) not in known]
-    described = [replace(each, comment=said.get(folded(each.name), each.comment)) for each in custom]
+    comments = {folded(column.name): column.comment for column in now.columns}
+    own_names = {folded(column.name) for column in table.columns}
+    stored = [column.column for column in stored_columns(table, lake.open(table))]
+    custom = [column for column in stored if folded(column.name) not in own_names]
+    described = [
+        replace(column, comment=comments.get(folded(column.name), column.comment)) for column in custom
+    ]
     return replace(table, columns=(*table.columns, *described))
 
 
 def forget_id_numbers(lake: Lake) -> None:
-    """Take the national id numbers out of the lake, of rows that are gone and of schools that are no longer
-    read too."""
+    """Erase the national id numbers from the lake, also of deleted rows and of schools that are no longer
+    read."""
     forget(lake, TABLES[USERS.name], ID_NUMBER)
 
 

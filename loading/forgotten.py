@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from loading.runtime import Runtime
+from loading.connection.runtime import Runtime
 from warehouse.forgetting.forgotten import Matcher, matcher_of
 from warehouse.forgetting.retention import without_expired
 from warehouse.forgetting.scrub import rewriter
 from warehouse.forgetting.surgery import key_without, raw_without
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from warehouse.load.slice_reading import BadRow, SliceReading
 
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 def rewrite_of(runtime: Runtime, table: Table, school_id: int) -> Rewrite | None:
-    """What a school's rows of a table pass before they are staged; None: nothing is to be taken out.
+    """The rewriting of a school's rows before they are staged; None: no rewriting is needed.
 
     Both steps keep every row, so that a slice still balances with the platform's counts."""
     steps: list[Rewrite] = []
@@ -43,7 +43,7 @@ def rewrite_of(runtime: Runtime, table: Table, school_id: int) -> Rewrite | None
 
 
 def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: SliceReading) -> SliceReading:
-    """A reading whose quarantine, samples and words say nothing of the forgotten."""
+    """A reading without forgotten persons in its quarantine, samples and messages."""
     matcher = matcher_of(lake, slice.school_id)
     if matcher is None:
         return reading
@@ -51,14 +51,15 @@ def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: SliceRead
         reading,
         quarantined=tuple(_bad(matcher, table, bad) for bad in reading.quarantined),
         drift=tuple(
-            replace(each, value=each.value and matcher.cleaned_words(each.value)) for each in reading.drift
+            replace(difference, value=difference.value and matcher.cleaned_words(difference.value))
+            for difference in reading.drift
         ),
         failures=tuple(map(matcher.cleaned_words, reading.failures)),
     )
 
 
 def forgotten_ids(lake: Lake, school_id: int) -> frozenset[int]:
-    """The ids that stand for the forgotten of a school. The platform does not know them."""
+    """The substitute ids of a school's forgotten persons. The platform does not have these ids."""
     matcher = matcher_of(lake, school_id)
     return frozenset() if matcher is None else matcher.substitutes
 

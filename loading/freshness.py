@@ -1,4 +1,4 @@
-"""How old each slice may be, and what of it the last load could not see."""
+"""The age of each slice, and the changes of the slice that its last load could not see."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -6,15 +6,15 @@ from typing import Any
 
 from campus.registry import ATTENDANCE, RESOURCES
 from campus.registry.spec import UNDATED
-from warehouse.age import RETIRED, latest_loads, read_in_part
+from warehouse.age import RETIRED, incomplete_slices, latest_loads
 
 Row = Mapping[str, Any]
 
 
 def freshness_rows(standings: Iterable[Row]) -> list[dict[str, Any]]:
-    """The rows of quality.freshness. `standings`: as `warehouse.load.log_writer.standing_rows` has them."""
+    """The rows of quality.freshness. `standings`: as `warehouse.load.logs.writer.standing_rows` has them."""
     rows = [row for row in standings if row["status"] != RETIRED]
-    in_part = {(row["resource"], row["slice"]) for row in read_in_part(rows)}
+    in_part = {(row["resource"], row["slice"]) for row in incomplete_slices(rows)}
     latest = latest_loads(rows)
     return [
         {

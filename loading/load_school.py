@@ -17,13 +17,13 @@ from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Account
 from campus.sources.hidden_rows import has_open_status
-from loading.commit import Loaded, confirm_slice, fail_slice
+from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
-from loading.load_slice import Loader, slice_of_query
-from loading.retained_rows import units_by_row
-from loading.runtime import Runtime
-from loading.skip_unchanged import (
+from loading.slices.commit import Loaded, confirm_slice, fail_slice
+from loading.slices.load_slice import Loader, slice_of_query
+from loading.slices.retained_rows import units_by_row
+from loading.slices.skip_unchanged import (
     CLASSES,
     MEMBERS,
     ended_semesters,
@@ -32,7 +32,7 @@ from loading.skip_unchanged import (
     outdated_classes,
     overlap_of,
 )
-from loading.strategies import (
+from loading.slices.strategies import (
     Strategy,
     changes_or_whole,
     outdated_rows,
@@ -40,9 +40,9 @@ from loading.strategies import (
     whole_slices,
 )
 from loading.tables import TABLES, slice_of, values
-from warehouse.load.load_log import slice_status, slice_statuses
+from warehouse.load.logs.load_log import slice_status, slice_statuses
+from warehouse.load.logs.write_log import bound_ids
 from warehouse.load.slice_reading import RequestedRows
-from warehouse.load.write_log import bound_ids
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
 SEMESTERS_AT_A_TIME = 2

@@ -1,5 +1,5 @@
-"""Partition keys, such as `101:20`: how they are written and read. Ids, since names change; never `|`, at
-which Dagster's UI splits a key."""
+"""Writes and reads partition keys, such as `101:20`. Keys have ids, since names change. They never have `|`,
+at which Dagster's UI splits a key."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from warehouse.lake.tables import SEPARATOR, Slice
 
 SCHOOL_SEMESTERS, V1_SEMESTERS = "school_semesters", "v1_semesters"
 ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS = "attendance_weeks", "dataset_segments", "report_results"
-#: How the keys of each kind of partition are written, and their parts. v1's semesters have v1's own ids.
+#: The patterns of keys by kind, with their parts. v1's semesters have v1's own ids.
 PATTERNS = {
     SCHOOL_SEMESTERS: re.compile(r"(\d+):(\d+)"),
     V1_SEMESTERS: re.compile(r"(\d+):(\d+)"),
@@ -23,45 +23,48 @@ class UnknownPartition(ValueError):
     """A partition key that discovery has not written."""
 
 
-# What stands for the school of a key that has none.
+# The school of a key without a school.
 NO_SCHOOL = 0
 
 
 def school_of(key: str) -> int:
-    """The school of a partition key of any kind, NO_SCHOOL where somebody has added a partition that the
-    platform does not have."""
-    found = re.match(r"\d+", key)
-    return int(found[0]) if found else NO_SCHOOL
+    """The school of a partition key of any kind. NO_SCHOOL for a key that a person has added without one."""
+    match = re.match(r"\d+", key)
+    return int(match[0]) if match else NO_SCHOOL
 
 
 def parts_of(key: str, kind: str) -> tuple[str, ...]:
-    """The parts of a partition key; "" for one that it lacks.
+    """The parts of a partition key. A missing part is "".
 
-    kind: a key of PATTERNS. Raises UnknownPartition."""
-    found = PATTERNS[kind].fullmatch(key)
-    if found:
-        return found.groups("")
+    Args:
+        kind: A key of PATTERNS.
+
+    Raises:
+        UnknownPartition: The key does not have this kind."""
+    match = PATTERNS[kind].fullmatch(key)
+    if match:
+        return match.groups("")
     raise UnknownPartition(
-        f"the platform has no partition {key!r}. Run the job discovery (or `campus sync`), which takes it "
-        f"out of the list, and choose from the list again."
+        f"the platform has no partition {key!r}. Run the job discovery (or `campus sync`), which deletes it, "
+        f"and choose from the list again."
     )
 
 
 def unseparated(part: str) -> str:
-    """A part of a key that is not its last; `urllib.parse.unquote` gives it back."""
+    """Escape a part of a key before the last part. `urllib.parse.unquote` reverses it."""
     return part.replace(SEPARATOR, "%3A")
 
 
 def keys_by_school(keys: Iterable[str]) -> dict[int, list[str]]:
-    """Partition keys of any kind by their school, in their order."""
-    found: dict[int, list[str]] = defaultdict(list)
+    """Partition keys of any kind by school, in their order."""
+    by_school: dict[int, list[str]] = defaultdict(list)
     for key in keys:
-        found[school_of(key)].append(key)
-    return dict(found)
+        by_school[school_of(key)].append(key)
+    return dict(by_school)
 
 
 def partition_key(school_id: int, semester_id: int) -> str:
-    """`101:20`: school and semester. Ids, since names change."""
+    """`101:20`: school and semester."""
     return f"{school_id}:{semester_id}"
 
 
@@ -89,10 +92,10 @@ def weeks_by_school(keys: Iterable[str]) -> dict[int, dict[int, list[int]]]:
 
 
 def partitions_of(slice: Slice, semesters: Sequence[int]) -> list[str]:
-    """The partitions that a slice is. `semesters`: those that a slice of a whole school counts for."""
+    """The partitions of a slice. `semesters`: the semesters that a slice of a whole school belongs to."""
     school_id, semester_id = slice.school_id, slice.semester_id
     if semester_id is None:
-        return [partition_key(school_id, each) for each in semesters]
+        return [partition_key(school_id, other_id) for other_id in semesters]
     if slice.week is None:
         return [partition_key(school_id, semester_id)]
     return [week_key(school_id, semester_id, slice.week)]

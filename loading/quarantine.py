@@ -15,16 +15,16 @@ from campus.decoding.page import decode_page, row_key
 from campus.http.client import Client
 from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
 from campus.sources.gathered import Gathered
-from loading.commit import Loaded
+from loading.connection.runtime import Cause, Runtime
 from loading.custom_fields import with_fields_of
-from loading.load_slice import Loader
 from loading.pushes.reader import read_targets
 from loading.pushes.targets import resolver
-from loading.runtime import Cause, Runtime
-from loading.strategies import Collectors, Strategy
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader
+from loading.slices.strategies import Collectors, Strategy
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
-from warehouse.load.load_log import quarantine_rows, stay_in_quarantine
+from warehouse.load.logs.load_log import quarantine_rows, stay_in_quarantine
 from warehouse.load.slice_reading import RequestedRows
 
 Row = dict[str, Any]
@@ -32,8 +32,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of the rows of one slice: how many there were, how many are left, and why it failed where
-    it did."""
+    """The result of a replay of one slice: its rows in quarantine before and after, and the problem if the
+    replay failed."""
 
     resource: str
     slice: str
@@ -55,7 +55,7 @@ async def replay(
     school_id, semester_id = _parts(label)
     spec = with_fields_of(runtime, spec, school_id)
     loader = Loader(runtime, client, cause, {})
-    named, readable = _sorted_out(runtime, spec, school_id, semester_id, rows)
+    named, readable = _sorted_out(runtime, spec, school_id, rows)
     loaded: list[Loaded] = []
     if named:
         first = min(rows[index]["first_seen"] for index in named)
@@ -63,7 +63,9 @@ async def replay(
         loaded += (await read_targets(loader, spec, school_id, targets, first)).loaded
     if readable:
         loaded += await _load_from_quarantine(loader, spec, slice_of(spec, school_id, semester_id), readable)
-    problem = "; ".join(one.message for one in loaded if one.status == "failed" and one.outcome is None)
+    problem = "; ".join(
+        result.message for result in loaded if result.status == "failed" and result.outcome is None
+    )
     if problem:
         return Replayed(resource, label, len(rows), len(rows), problem)
     tried = {_identity(rows[index]) for index in (*named, *readable)}
@@ -84,7 +86,7 @@ def by_slice(rows: Iterable[Row]) -> Mapping[tuple[str, str], list[Row]]:
 
 
 def _sorted_out(
-    runtime: Runtime, spec: ResourceSpec, school_id: int, semester_id: int | None, rows: Sequence[Row]
+    runtime: Runtime, spec: ResourceSpec, school_id: int, rows: Sequence[Row]
 ) -> tuple[dict[int, int], dict[int, tuple[Contract, str | None]]]:
     """By their places in `rows`: the class, item or id to ask for, and the rows that can be read as they
     are."""

@@ -1,8 +1,7 @@
-"""The semesters of a school as both interfaces show them: which are one, and where their weeks begin.
+"""The semesters of a school in both interfaces: their pairs, and where their weeks begin.
 
-What v1 is asked for goes by v1's own ids, everywhere: in questions, partitions and slices of the lake, so
-that a pairing that becomes known, or changes, moves no row. The models give v1's rows the ids of v3
-(quality.semester_calendars).
+Requests, partitions and slices of v1 have v1's own ids, so that a new or changed pair moves no row. The
+models give v1's rows the ids of v3 (quality.semester_calendars).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,50 +17,52 @@ from campus.semester_pairs import Pair, Semester, paired, unclear
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.week_evidence import read_sightings
+from warehouse.load.logs.week_evidence import read_sightings
 
 V1, V3 = V1_SEMESTERS, SEMESTERS
 Row = dict[str, Any]
-# What the settings say about pairs: by school, the semester of v3 (None: there is none) of one of v1.
-ToldPairs = Mapping[int, Mapping[int, int | None]]
+# The pairs of the settings: by school and semester of v1, the semester of v3. None: v3 does not have it.
+ConfiguredPairs = Mapping[int, Mapping[int, int | None]]
 
-# Within this of midnight, the platform's date may be another one than ours.
+# So close to midnight, the platform may have another date than this machine.
 NEAR_MIDNIGHT = timedelta(minutes=10)
 
 _BOTH = ["id", "name", "start_at", "outer_id", "is_current", "_deleted_at"]
-#: What is looked at of the semesters of either interface.
+#: The columns that are read of the semesters of each interface.
 COLUMNS = {V1: [*_BOTH, "end_in", "lesson_days", "current_week"], V3: [*_BOTH, "end_at"]}
 
 
 @dataclass(frozen=True)
 class Semesters:
-    """The semesters of a school, in the order of time, tombstones too. `pairs`: by id of v1."""
+    """The semesters of a school in the order of time, including tombstones."""
 
     school_id: int
     v1: Sequence[Row]
     v3: Sequence[Row]
+    #: By id of v1.
     pairs: Mapping[int, Pair]
-    told: Mapping[int, int | None]
+    #: The pairs of the settings, by id of v1.
+    configured: Mapping[int, int | None]
 
     @property
     def ids_of_v1(self) -> list[int]:
-        """What v1 is asked for: its own semesters, or v3's where it has shown none."""
+        """The ids that requests to v1 name: of v1's semesters, or of v3's where v1 has none."""
         return _alive(self.v1) or _alive(self.v3)
 
     @property
     def ids_of_v3(self) -> list[int]:
-        """What v3 is asked for: its own semesters, or v1's where it has shown none."""
+        """The ids that requests to v3 name: of v3's semesters, or of v1's where v3 has none."""
         return _alive(self.v3) or _alive(self.v1)
 
     def in_v3(self, v1_id: int) -> int | None:
-        """The v3 id of a semester that v1 is asked for."""
+        """The v3 id of a semester of v1."""
         if not self.v1:
             return v1_id
         pair = self.pairs.get(v1_id)
         return pair.v3 if pair else None
 
     def days(self, v1_id: int) -> tuple[date, date] | None:
-        """First and last day of a semester that v1 is asked for: v1's own, else v3's."""
+        """First and last day of a semester of v1, by v1 or else by v3."""
         own = next((row for row in self.v1 if row["id"] == v1_id), {})
         other = next((row for row in self.v3 if row["id"] == self.in_v3(v1_id)), {})
         first, last = (own.get(name) or other.get(name) for name in ("first", "last"))
@@ -75,32 +76,34 @@ class Semesters:
 
     @property
     def unclear(self) -> list[str]:
-        """In words, each semester of v1 that may be one of several of v3's, and each pair of the settings
-        that names a semester which is not there."""
-        return self._mistold + [
-            _in_words(self.school_id, one, others) for one, others in self._unclear.items()
+        """Messages about semesters of v1 that may be one of several semesters of v3, and about configured
+        pairs with unknown semesters."""
+        return self._misnamed + [
+            _unclear_message(self.school_id, semester, others) for semester, others in self._unclear.items()
         ]
 
     @property
-    def _mistold(self) -> list[str]:
-        known = [("v1", self.v1, self.told), ("v3", self.v3, self.told.values())]
+    def _misnamed(self) -> list[str]:
+        interfaces = [("v1", self.v1, self.configured), ("v3", self.v3, self.configured.values())]
         return [
-            f"school {self.school_id}: semesters.pairs of campus.yaml names semester {one} of {name}, which "
-            f"is not there. There are {', '.join(str(row['id']) for row in rows)}."
-            for name, rows, named in known
-            for one in named
-            if rows and one is not None and one not in {row["id"] for row in rows}
+            f"school {self.school_id}: semesters.pairs of campus.yaml names semester {semester_id} of "
+            f"{name}, which is not there. There are {', '.join(str(row['id']) for row in rows)}."
+            for name, rows, named in interfaces
+            for semester_id in named
+            if rows and semester_id is not None and semester_id not in {row["id"] for row in rows}
         ]
 
     @cached_property
     def _unclear(self) -> dict[Semester, list[Semester]]:
-        return unclear(_shown(self.v1), _shown(self.v3), self.pairs, self.told)
+        return unclear(_shown(self.v1), _shown(self.v3), self.pairs, self.configured)
 
     @property
     def of_v1_alone(self) -> str:
-        """In words, the semesters of v1 that v3 does not have; empty: there are none, or v3 shows none."""
-        named = {*self.pairs, *self.told, *(one.id for one in self._unclear)}
-        alone = [one for one in _shown(self.v1) if not one.is_gone and one.id not in named]
+        """A message about semesters of v1 that v3 does not have. Empty: there are none, or v3 shows none."""
+        named = {*self.pairs, *self.configured, *(semester.id for semester in self._unclear)}
+        alone = [
+            semester for semester in _shown(self.v1) if not semester.is_gone and semester.id not in named
+        ]
         if not alone or not self.v3:
             return ""
         return (
@@ -112,30 +115,31 @@ class Semesters:
 
 @dataclass(frozen=True)
 class Closed:
-    """Semesters that are over, each as its school and an id: what v3 and v1 are asked for, whose slices have
-    these ids; and the ids of the models."""
+    """Semesters that are over, each as its school and an id."""
 
+    #: The ids of requests to v3 and to v1, and of their slices.
     v3: frozenset[tuple[int, int]]
     v1: frozenset[tuple[int, int]]
+    #: The ids in the models.
     core: frozenset[tuple[int, int]]
 
 
-def closed_semesters(lake: Lake, schools: Iterable[int], told: ToldPairs, before: date) -> Closed:
+def closed_semesters(lake: Lake, schools: Iterable[int], configured: ConfiguredPairs, before: date) -> Closed:
     """The semesters of schools that ended before a day, and that neither interface shows as current."""
-    found = [
+    closed = [
         (school_id, core, v3, v1)
         for school_id in schools
-        for core, v3, v1 in _over(read_semesters(lake, school_id, told), before)
+        for core, v3, v1 in _over(read_semesters(lake, school_id, configured), before)
     ]
     return Closed(
-        v3=frozenset((school_id, v3) for school_id, _, v3, _ in found if v3 is not None),
-        v1=frozenset((school_id, v1) for school_id, _, _, v1 in found if v1 is not None),
-        core=frozenset((school_id, core) for school_id, core, _, _ in found),
+        v3=frozenset((school_id, v3) for school_id, _, v3, _ in closed if v3 is not None),
+        v1=frozenset((school_id, v1) for school_id, _, _, v1 in closed if v1 is not None),
+        core=frozenset((school_id, core) for school_id, core, _, _ in closed),
     )
 
 
 def _over(semesters: Semesters, before: date) -> Iterator[tuple[int, int | None, int | None]]:
-    """The ids of each semester that is over: in the models, and those that v3 and v1 are asked for."""
+    """The ids of each semester that is over: in the models, and in requests to v3 and to v1."""
     v3, v1 = ({row["id"]: row for row in rows} for rows in (semesters.v3, semesters.v1))
     for core, v3_id, v1_id in _model_ids(semesters):
         # Where one interface shows no semesters, requests to it name those of the other.
@@ -158,55 +162,57 @@ def _model_ids(semesters: Semesters) -> Iterator[tuple[int, int | None, int | No
             yield -row["id"] if row["id"] in in_v3 else row["id"], None, row["id"]
 
 
-def read_semesters(lake: Lake, school_id: int, told: ToldPairs) -> Semesters:
-    """What the lake holds of a school's semesters."""
+def read_semesters(lake: Lake, school_id: int, configured: ConfiguredPairs) -> Semesters:
+    """The semesters of a school in the lake."""
     v1, v3 = (
         lake.read(TABLES[spec.name], slice_of(spec, school_id), columns, alive=False).to_pylist()
         for spec, columns in COLUMNS.items()
     )
-    return semesters_of(school_id, v1, v3, told.get(school_id, {}))
+    return semesters_of(school_id, v1, v3, configured.get(school_id, {}))
 
 
 def semesters_of(
-    school_id: int, v1: Sequence[Row], v3: Sequence[Row], told: Mapping[int, int | None]
+    school_id: int, v1: Sequence[Row], v3: Sequence[Row], configured: Mapping[int, int | None]
 ) -> Semesters:
-    """A school's semesters of the rows of either interface (COLUMNS), tombstones too."""
+    """A school's semesters from rows of both interfaces (COLUMNS), including tombstones."""
     v1 = _in_order({**row, "last": _day(row["end_in"])} for row in v1)
     v3 = _in_order({**row, "last": _day(row["end_at"])} for row in v3)
-    return Semesters(school_id, v1, v3, paired(_shown(v1), _shown(v3), told), told)
+    return Semesters(school_id, v1, v3, paired(_shown(v1), _shown(v3), configured), configured)
 
 
 def day_1_of(lake: Lake, school_id: int) -> int:
-    """Which weekday (1 is Monday) is the day 1 of a school's schedules, lesson_days and timetables."""
+    """The weekday (1 is Monday) of day 1 in a school's schedules, lesson_days and timetables."""
     days = lake.read(TABLES["timetable_days"], Slice.of(_school_id=school_id), ["day", "label"]).to_pylist()
     return first_weekday((row["day"], row["label"]) for row in days)
 
 
 def weeks_of(lake: Lake, school_id: int, setting: WeeksBegin) -> Decision:
-    """Where teaching weeks begin in a school. `setting`: what campus.yaml says."""
+    """Where teaching weeks begin in a school. `setting`: of campus.yaml."""
     return decide(setting, sightings_of(lake, school_id))
 
 
 def sightings_of(lake: Lake, school_id: int) -> list[Sighting]:
-    """What the platform's current_week has shown of a school's semesters."""
+    """The sightings of a school's semesters by the platform's current_week."""
     return [Sighting(**row) for row in read_sightings(lake, school_id)]
 
 
 def seen_now(semesters: Semesters, moment: datetime) -> list[Sighting]:
-    """What the current_week of current semesters shows. `moment`: when it was asked, by the platform's clock;
-    close to midnight the day is not certain."""
+    """The sightings by the current_week of current semesters. Close to midnight the day is uncertain.
+
+    Args:
+        moment: The time of the request by the platform's clock."""
     if (moment - NEAR_MIDNIGHT).date() != (moment + NEAR_MIDNIGHT).date():
         return []
-    found = (
+    sightings = (
         sighting(row["id"], *days, row["current_week"], moment.date())
         for row in semesters.v1
         if row["is_current"] and row["_deleted_at"] is None and (days := semesters.days(row["id"]))
     )
-    return [one for one in found if one]
+    return [seen for seen in sightings if seen]
 
 
 def contradiction(decision: Decision) -> str:
-    """In words, that the setting is not what the platform shows."""
+    """A message: the setting contradicts the platform."""
     seen = decision.contradicts
     assert seen
     between = f"between {seen.earliest} and {seen.latest}"
@@ -220,7 +226,7 @@ def contradiction(decision: Decision) -> str:
     )
 
 
-def calendar_rows(lake: Lake, told: ToldPairs, setting: WeeksBegin) -> list[Row]:
+def calendar_rows(lake: Lake, configured: ConfiguredPairs, setting: WeeksBegin) -> list[Row]:
     """The rows of quality.semester_calendars: every semester of every school."""
     schools = {
         school_id
@@ -229,11 +235,13 @@ def calendar_rows(lake: Lake, told: ToldPairs, setting: WeeksBegin) -> list[Row]
             lake.read(TABLES[spec.name], columns=["_school_id"], alive=False), "_school_id"
         )
     }
-    return [row for school_id in sorted(schools) for row in _calendar_rows(lake, school_id, told, setting)]
+    return [
+        row for school_id in sorted(schools) for row in _calendar_rows(lake, school_id, configured, setting)
+    ]
 
 
-def _calendar_rows(lake: Lake, school_id: int, told: ToldPairs, setting: WeeksBegin) -> list[Row]:
-    semesters, decision = read_semesters(lake, school_id, told), weeks_of(lake, school_id, setting)
+def _calendar_rows(lake: Lake, school_id: int, configured: ConfiguredPairs, setting: WeeksBegin) -> list[Row]:
+    semesters, decision = read_semesters(lake, school_id, configured), weeks_of(lake, school_id, setting)
     return rows_of_calendar(semesters, decision, day_1_of(lake, school_id))
 
 
@@ -281,11 +289,11 @@ def _day(moment: datetime | None) -> date | None:
     return moment.date() if moment else None
 
 
-def _in_words(school_id: int, one: Semester, others: Sequence[Semester]) -> str:
+def _unclear_message(school_id: int, semester: Semester, others: Sequence[Semester]) -> str:
     may_be = " or ".join(str(other) for other in others)
     return (
-        f"school {school_id}: semester {one} of v1 may be {may_be} of v3, and neither outer_id nor dates nor "
-        f"name tells. It loads, but its attendance and v3's grades are told as two semesters. Say in "
-        f"campus.yaml which it is: semesters.pairs: [{{school: {school_id}, v1: {one.id}, v3: "
+        f"school {school_id}: semester {semester} of v1 may be {may_be} of v3, and neither outer_id nor "
+        "dates nor name tells. It loads, but its attendance and v3's grades count as two semesters. Set "
+        f"the pair in campus.yaml: semesters.pairs: [{{school: {school_id}, v1: {semester.id}, v3: "
         f"{others[0].id}}}], or v3: null if v3 does not have it."
     )

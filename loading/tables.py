@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from campus.contracts.fields import fields
-from campus.registry import RESOURCES, ResourceSpec
+from campus.registry import INPUTS, RESOURCES, ResourceSpec
 from warehouse.lake.tables import PARTITION, Column, Slice, Table
 
 SLICE_COLUMNS = {
@@ -29,6 +29,7 @@ def lake_table(spec: ResourceSpec) -> Table:
                 label_zh=field.label_zh,
                 unit=field.unit,
                 privacy=field.privacy,
+                sent_as=_sent_as(spec, field.name, field.wire),
             )
             for field in fields(spec.contract)
         ),
@@ -43,9 +44,17 @@ def lake_table(spec: ResourceSpec) -> Table:
     )
 
 
-TABLES: dict[str, Table] = {name: lake_table(spec) for name, spec in RESOURCES.items()}
-#: Where each table's rows come from.
-ENDPOINTS: dict[str, str] = {name: spec.path for name, spec in RESOURCES.items()}
+def _sent_as(spec: ResourceSpec, column: str, wire: str) -> tuple[str, ...]:
+    """The fields that fill a column; none fill the number that the request names, and a count of rows."""
+    if column in (spec.unit_column, spec.numbered):
+        return ()
+    return spec.resolved.get(column, (wire,))
+
+
+_SPECS = (*RESOURCES.values(), *INPUTS)
+TABLES: dict[str, Table] = {spec.name: lake_table(spec) for spec in _SPECS}
+#: Where each table's rows come from: a path of the platform, or of the home.
+ENDPOINTS: dict[str, str] = {spec.name: spec.path for spec in _SPECS}
 
 
 def slice_of(

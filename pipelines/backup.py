@@ -1,8 +1,8 @@
-"""A copy of a home that holds together, and a home made of one.
+"""Backs up a home consistently, and restores a home from a backup.
 
-Nobody loads or builds while a home is copied, so that what its logs say of the lake is true of the copy. What
-others may write at any time is SQLite, which is copied by its own means. A copy is whole or not there; what
-the one before has in the same state is linked to and not stored again."""
+Nobody loads or builds during a backup, so the logs match the lake. Other processes may still write SQLite
+files, which are copied by SQLite's own backup. A backup is complete or not there. Files that are unchanged
+since the last backup are hard links to it."""
 
 import os
 import shutil
@@ -20,54 +20,55 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipelines.forgetting.account import RESTORED, UNPROVEN
-from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
-from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
-from pipelines.lake import lake_without_check
-from pipelines.lake_identity import NAME as LAKE_ID
-from pipelines.lake_identity import check_lake
-from pipelines.settings import Settings
-from pipelines.storage_trouble import full_disk, is_full
+from pipelines.lake.identity import NAME as LAKE_ID
+from pipelines.lake.identity import check_lake
+from pipelines.lake.opening import lake_without_check
+from pipelines.runs.instance import POSTGRES_URL, dagster_home, open_instance
+from pipelines.runs.interrupted_runs import UNFINISHED as UNFINISHED_RUNS
+from pipelines.runs.storage_failures import full_disk, is_full
+from pipelines.settings.settings import Settings
 from warehouse.files import SEE_PATH, UMASK, UNFINISHED, is_open, no_folder_above, workspace
 from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.forgetting.forgotten import Forgotten, change, merged, read, read_file, write_file
 from warehouse.lake.delta import relative_files
 
-#: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
-#: has secrets.
+#: Entries of a home that are not backed up: caches, files of one machine's processes or disk, and secrets.
 LEFT_OUT = {
     *("audiences", "build", "cache", "exports", "forgetting", "generations", "scratch", "trials"),
     "writers",
     *("lost+found", ".env"),
 }
-#: What may be in a home before it is restored: it stays.
-OPERATORS = {".env", "campus.yaml", "thresholds", "dagster", "lost+found"}
+#: Entries that may be in a home before it is restored. They stay.
+OPERATORS = {".env", "campus.yaml", "inputs", "thresholds", "dagster", "lost+found"}
 DAGSTER = "dagster"
-#: The folder of the lake in a copy.
+#: The folder of the lake in a backup.
 LAKE = Path("lake")
 SQLITE = {".db", ".sqlite"}
-#: What SQLite keeps beside a file while it is open; its own copy has what is in them.
+#: Files that SQLite has beside an open file; its backup includes their content.
 BESIDE_SQLITE = ("-wal", "-shm", "-journal")
-UNDER_WAY = "It was under way when the backup was made that this home was restored from."
+UNDER_WAY = "This run was under way when the backup of this home was made."
 
 
 class BackupError(Exception):
-    """A backup that cannot be made or restored, and what to do about it."""
+    """A backup cannot be made or restored; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A copy of a home. `linked`: of its files, those that the copy before has too."""
+    """A backup of a home."""
 
     path: Path
+    #: The number of files, and how many of them are links to the last backup.
     files: int
     linked: int
     bytes: int
+    #: The number of tables of the lake.
     tables: int
 
 
 def check_folder(folder: Path, *, first: bool) -> None:
-    """See that backups go where they are meant to: an empty folder may be a disk that is not mounted, and one
-    that is not there a mistyped name. `first`: nothing is expected there.
+    """Check the folder of backups: an empty folder may be a disk that is not mounted, and a missing folder
+    may be mistyped. `first`: expect no backup there.
 
     Raises BackupError."""
     if first:
@@ -75,92 +76,93 @@ def check_folder(folder: Path, *, first: bool) -> None:
             raise BackupError(problem)
     elif not folder.exists():
         raise BackupError(
-            f"{folder} is not there. {SEE_PATH}. For a first backup give --first: it makes the folder"
+            f"{folder} does not exist. {SEE_PATH}. For a first backup give --first, which makes the folder"
         )
     elif not backups(folder):
         raise BackupError(f"{folder} holds no backup. {SEE_PATH}. For a first backup there give --first")
 
 
 def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
-    """Copy the home into a new folder below `folder`, where the last `keep` copies stay. For whoever is alone
-    in the home.
+    """Copy the home into a new folder below `folder`, and keep the last `keep` backups. The caller must be
+    the only writer of the home.
 
     Raises BackupError, OSError."""
     folder = folder.expanduser().resolve()
     if folder.is_relative_to(settings.home):
-        raise BackupError(f"{folder} is inside of CAMPUS_HOME: name a folder elsewhere, best on another disk")
+        raise BackupError(f"{folder} is inside CAMPUS_HOME: name a folder elsewhere, best on another disk")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    before = next(iter(backups(folder)), None)
+    last = next(iter(backups(folder)), None)
     with workspace(folder) as scratch:
         copy, linked, size, files = scratch / "home", 0, 0, 0
-        # For the owner alone, also where the folder is for others too.
+        # For the owner alone, even if others can read the folder.
         copy.mkdir(mode=0o700)
         for source, name in _files_of(settings):
             try:
-                is_linked = _copy(source, copy / name, before / name if before else None)
+                is_linked = _copy(source, copy / name, last / name if last else None)
             except FileNotFoundError:
-                # Replaced meanwhile, by a notice or the UI. What a table lacks shows below.
+                # A notice or the UI replaced the file meanwhile. Missing files of tables are found below.
                 continue
             except (OSError, sqlite3.Error) as error:
                 if is_full(str(error)):
-                    # It is not the home's disk that needs room.
+                    # The disk of the backups is full, not the home's.
                     raise BackupError(full_disk(folder)) from error
                 raise
             files, linked = files + 1, linked + is_linked
             size += (copy / name).stat().st_size
-        # Of a lake in an object store nothing is copied; the folder tells a copy by its name.
+        # A lake in an object store is not copied, but each backup has the folder: `backups` looks for it.
         (copy / LAKE).mkdir(exist_ok=True)
-        tables = _whole_tables(copy / LAKE)
+        tables = _check_tables(copy / LAKE)
         os.sync()
         target = folder / f"{datetime.now():%Y%m%dT%H%M%S.%f}"
         copy.rename(target)
         for old in backups(folder)[keep:]:
-            # Gone at once, so that none that is half deleted is ever taken for a backup.
+            # Moved first, so that a half-deleted backup is never taken for a backup.
             old.rename(scratch / old.name)
     return Backup(target, files, linked, size, tables)
 
 
 def backups(folder: Path) -> list[Path]:
-    """The copies in a folder, latest first."""
+    """The backups in a folder, the latest first."""
     return sorted((path.parent for path in folder.glob("[0-9]*T[0-9]*/lake")), reverse=True)
 
 
 def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) -> Backup:
-    """Make the home, which must be empty, of a copy, or of the latest one in a folder of copies.
+    """Restore the home, which must be empty, from a backup, or from the latest in a folder of backups.
 
-    The list of the forgotten becomes what the copy, all copies beside it, the lake in an object store and
-    the files `forgotten` have together. Raises BackupError, OSError, and SettingsError where the lake is
-    another than the district's."""
-    lake_here = lake_without_check(settings)
+    The new list of the forgotten merges the lists of the backup, of all backups beside it, of a lake in an
+    object store and of the files `forgotten`. Raises BackupError, OSError, and SettingsError where the lake
+    is not the district's."""
     if settings.lake is not None:
-        check_lake(settings, lake_here)
-    given = backup
+        check_lake(settings, lake_without_check(settings))
+    folder = backup
     backup = next(iter(backups(backup)), backup).resolve()
     if not backup.exists():
-        raise BackupError(f"{backup} is not there. {SEE_PATH}")
+        raise BackupError(f"{backup} does not exist. {SEE_PATH}")
     if not (backup / LAKE).is_dir():
-        raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
-    home, there = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))
-    held = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
-    # What a restore that was killed has left goes with this one.
-    held = {name for name in held if not name.startswith(UNFINISHED)}
-    if _is_empty(home / LAKE):
-        held -= {LAKE.name}
-    if held or (there / "history").exists():
         raise BackupError(
-            f"{home} holds a warehouse already ({', '.join(sorted(held)) or there}): move it away, or name "
-            f"another CAMPUS_HOME"
+            f"{backup} is no backup and has no backups: name the folder that campus backup wrote to"
         )
-    tables = _whole_tables(backup / LAKE)
+    home, dagster = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))
+    existing = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
+    # `workspace` deletes the rest of a restore that was killed.
+    existing = {name for name in existing if not name.startswith(UNFINISHED)}
+    if _is_empty(home / LAKE):
+        existing -= {LAKE.name}
+    if existing or (dagster / "history").exists():
+        raise BackupError(
+            f"{home} holds a warehouse already ({', '.join(sorted(existing)) or dagster}): move it away, or "
+            "name another CAMPUS_HOME"
+        )
+    tables = _check_tables(backup / LAKE)
     lake = _lake_to_restore(settings, backup, tables)
-    lists = _lists(backup, given, forgotten)
+    lists = _forgotten_lists(backup, folder, forgotten)
     size = files = 0
     home.mkdir(parents=True, exist_ok=True)
     with workspace(home) as scratch:
         for source in _files_below(backup):
             name = source.relative_to(backup)
             if name == LAKE / LAKE_ID:
-                # The lake that the backup was made of may still be there: two lakes have no id in common.
+                # The original lake may still exist, and two lakes must not share an id.
                 continue
             _copy(source, scratch / name, None)
             files, size = files + 1, size + source.stat().st_size
@@ -168,7 +170,7 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
         os.sync()
         for entry in sorted(scratch.iterdir()):
             if entry.name == DAGSTER:
-                shutil.copytree(entry, there, dirs_exist_ok=True)
+                shutil.copytree(entry, dagster, dirs_exist_ok=True)
             elif entry.name == LAKE.name and lake is not None:
                 shutil.copytree(entry, lake, dirs_exist_ok=True)
             elif entry.name == LAKE.name and (home / LAKE / LAKE_ID).exists():
@@ -177,27 +179,25 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
                 entry.rename(home / LAKE)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
-    _close_runs(settings, there)
+    _fail_runs(settings, dagster)
     return Backup(backup, files, 0, size, tables)
 
 
-def _lists(backup: Path, folder: Path, files: Sequence[Path]) -> list[Forgotten]:
-    """The lists of the forgotten of a copy, of the copies beside it, and of some files. Raises
-    BackupError."""
-    beside = {path.resolve() for each in (folder, backup.parent) for path in backups(each)}
-    found = [path / LAKE / LIST for path in (backup, *sorted(beside))]
+def _forgotten_lists(backup: Path, folder: Path, files: Sequence[Path]) -> list[Forgotten]:
+    """The lists of the forgotten of a backup, its siblings and some files. Raises BackupError."""
+    siblings = {path.resolve() for parent in (folder, backup.parent) for path in backups(parent)}
+    in_backups = [path / LAKE / LIST for path in (backup, *sorted(siblings))]
     lists = []
-    for path in (*(path for path in found if path.exists()), *files):
+    for path in (*(path for path in in_backups if path.exists()), *files):
         try:
             lists.append(read_file(path))
         except (OSError, msgspec.MsgspecError) as error:
-            raise BackupError(f"{path} is no list of the forgotten, as a lake has it: {error}") from error
+            raise BackupError(f"{path} is no list of the forgotten (lake/forgotten.json): {error}") from error
     return lists
 
 
 def _apply_lists(settings: Settings, restored: Path, forgotten: Forgotten) -> None:
-    """Put the list in the lake, and note in the restored files that it was not applied yet: a restore may be
-    killed before that is done."""
+    """Put the list into the lake, and note in the home to apply it: a restore may be killed before that."""
     if settings.lake_folder is None:
         lake = lake_without_check(settings)
         if not forgotten.is_empty:
@@ -211,8 +211,8 @@ def _apply_lists(settings: Settings, restored: Path, forgotten: Forgotten) -> No
 
 
 def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | None:
-    """The folder outside of the home that the lake of a backup goes to; None: it goes to the home, or is in
-    an object store. Raises BackupError where the settings name another lake than the backup was made with."""
+    """The folder outside the home for the lake of a backup; None: the lake goes to the home, or is in an
+    object store. Raises BackupError where the settings name another lake than that of the backup."""
     lake = settings.lake_folder
     if lake is None and tables:
         raise BackupError(
@@ -226,18 +226,17 @@ def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | No
     if lake is None or lake.parent == settings.home:
         return None
     if lake.exists() and not _is_empty(lake):
-        raise BackupError(f"CAMPUS_LAKE {lake} holds something already: move it away, or name another")
+        raise BackupError(f"CAMPUS_LAKE {lake} is not empty: move its content away, or name another folder")
     return lake
 
 
 def _is_empty(lake: Path) -> bool:
-    """Whether a folder has nothing of a lake but the id that `campus district use-lake` gives it."""
+    """Whether a folder has no part of a lake except the id from `campus district use-lake`."""
     return lake.is_dir() and all(path.name == LAKE_ID for path in lake.iterdir())
 
 
 def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
-    """The files of a home that are copied, with their names in the copy. A lake in a folder elsewhere is
-    copied as that of a home is."""
+    """The files of a home to back up, and their names in the backup. A lake in another folder is included."""
     dagster, lake = dagster_home(settings), settings.lake_folder
     for entry in sorted(settings.home.iterdir()):
         if entry.name not in LEFT_OUT and entry not in (dagster, lake):
@@ -251,29 +250,29 @@ def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
 
 
 def _files_below(entry: Path) -> Iterator[Path]:
-    """The file, or those below the folder."""
+    """The file, or the files below the folder, without unfinished files."""
     for file in sorted(entry.rglob("*")) if entry.is_dir() else [entry]:
-        unfinished = any(part.startswith(UNFINISHED) for part in file.relative_to(entry.parent).parts)
-        if file.is_file() and not unfinished and not file.name.endswith(BESIDE_SQLITE):
+        is_unfinished = any(part.startswith(UNFINISHED) for part in file.relative_to(entry.parent).parts)
+        if file.is_file() and not is_unfinished and not file.name.endswith(BESIDE_SQLITE):
             yield file
 
 
-def _copy(source: Path, target: Path, before: Path | None) -> bool:
-    """Copy a file, or link to the same in the copy `before`; whether it was linked. The copy is closed to
-    other users, whatever the source is."""
+def _copy(source: Path, target: Path, last: Path | None) -> bool:
+    """Copy a file, or link to the same file of the last backup. Other users cannot read the copy, whatever
+    the mode of the source. Returns whether it was linked."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if before is not None and before.exists() and _is_same(source, before) and not is_open(before):
-        # Not every file system has links, and none has any number of them to a file.
+    if last is not None and last.exists() and _is_same(source, last) and not is_open(last):
+        # A file system may have no links, and limits the links to a file.
         with suppress(OSError):
-            os.link(before, target)
+            os.link(last, target)
             return True
     if source.suffix in SQLITE:
-        # From before the copy: what somebody writes meanwhile is another state, which the next backup has.
-        then = source.stat()
-        with closing(sqlite3.connect(source)) as held, closing(sqlite3.connect(target)) as copy:
-            held.backup(copy)
+        # The times from before the copy, so that the next backup copies what is written meanwhile.
+        times = source.stat()
+        with closing(sqlite3.connect(source)) as original, closing(sqlite3.connect(target)) as copy:
+            original.backup(copy)
         shutil.copymode(source, target)
-        os.utime(target, ns=(then.st_atime_ns, then.st_mtime_ns))
+        os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
     else:
         shutil.copy2(source, target)
     if is_open(target):
@@ -281,17 +280,17 @@ def _copy(source: Path, target: Path, before: Path | None) -> bool:
     return False
 
 
-def _is_same(source: Path, before: Path) -> bool:
-    """Whether a file is as it was: what SQLite has not put into its file yet stands beside it."""
-    beside = source.with_name(f"{source.name}-wal")
-    if beside.exists() and beside.stat().st_size:
+def _is_same(source: Path, last: Path) -> bool:
+    """Whether a file is unchanged. SQLite writes to a log beside its file first."""
+    log = source.with_name(f"{source.name}-wal")
+    if log.exists() and log.stat().st_size:
         return False
-    now, then = source.stat(), before.stat()
+    now, then = source.stat(), last.stat()
     return (now.st_size, now.st_mtime_ns) == (then.st_size, then.st_mtime_ns)
 
 
-def _whole_tables(lake: Path) -> int:
-    """How many tables a copied lake has, each with every file that its log names. Raises BackupError."""
+def _check_tables(lake: Path) -> int:
+    """Check that each table has every file of its log. Returns the number of tables. Raises BackupError."""
     logs = sorted(lake.glob("**/_delta_log"))
     for log in logs:
         try:
@@ -304,10 +303,10 @@ def _whole_tables(lake: Path) -> int:
     return len(logs)
 
 
-def _close_runs(settings: Settings, there: Path) -> None:
-    """No process of this home goes on with what was under way. Runs in Postgres are not of the backup, and
-    may be those of the home that it was made of."""
-    config = there / "dagster.yaml"
+def _fail_runs(settings: Settings, dagster: Path) -> None:
+    """Fail the unfinished runs of the backup: no process continues them. Runs in Postgres are not in the
+    backup, and may belong to the original home."""
+    config = dagster / "dagster.yaml"
     if POSTGRES_URL in os.environ or (config.exists() and POSTGRES_URL in config.read_text(encoding="utf-8")):
         return
     with open_instance(settings) as instance:

@@ -1,4 +1,4 @@
-"""The Dagster resource `campus`: the platform (or the embedded simulator) and the lake, from the settings."""
+"""The Dagster resource `campus`: the platform (or the embedded simulator) and the lake of the settings."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,39 +12,39 @@ from campus.http.events import Listener
 from campus.registry import TERM_TYPES
 from campus.reports.selection import ReportSelection
 from loading.attendance.weeks import AttendanceSettings
+from loading.connection.runtime import Runtime
 from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
-from loading.runtime import Runtime
-from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
-from pipelines.interrupted import PROCESS_TAG
-from pipelines.lake import lake_of, make_ready, note_id_numbers
-from pipelines.made_up import made_up_platform
-from pipelines.settings import Settings, needs_platform, no_platform
+from pipelines.lake.opening import lake_of, make_ready, note_id_numbers
+from pipelines.runs.interrupted_runs import PROCESS_TAG
+from pipelines.runs.partition_selection import RANGE_END, SCHOOL_TAG, school_in, school_tags
+from pipelines.runs.writer_locks import writing
+from pipelines.settings.settings import Settings, needs_platform, no_platform
+from pipelines.settings.simulated_platform import made_up_platform
 from pipelines.shared.workers import shared_with_workers
-from pipelines.writers import writing
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
-from warehouse.publish.dbt_project import Build
+from warehouse.publish.models.dbt_project import Build
 from writeback.store.store import file_leftover
 
-# How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
+# The end of "If they are really gone, ..." in the guard's message.
 ACCEPT_VANISHED = (
     "give --accept-vanished to `campus sync` (in the Dagster UI: accept_vanished of the resource campus)"
 )
 
-# No address leads there.
+# An address that cannot exist.
 NOWHERE = "http://no-platform.invalid"
 
-# Seconds for which a run that Dagster launches waits for a command that is alone in the home.
+# Seconds for which a run of Dagster's daemon waits for a command that is alone in the home.
 RUN_PATIENCE = 3600.0
 
 
 @contextmanager
 def open_platform(settings: Settings) -> Iterator[ClientConfig]:
-    """How the platform is reached. Where made-up schools are asked for, the simulator runs as long as this
-    does. Raises SettingsError where no platform is named."""
+    """The client configuration for the platform. For made-up schools, the simulator runs while the block
+    lasts. Raises SettingsError where no platform is named."""
     needs_platform(settings)
     if settings.embedded:
         with made_up_platform(settings.home) as simulated:
@@ -64,8 +64,7 @@ def open_runtime(
     accept_vanished: bool = False,
     lake: Lake | None = None,
 ) -> Iterator[Runtime]:
-    """What the assets run with, the lake's tables made ready for it. `lake`: that of the settings, where it
-    is open already."""
+    """The assets' runtime, with the lake's tables ready. `lake`: the settings' lake, if it is open."""
     with open_platform(settings) as client:
         runtime = _runtime(settings, client, lake or lake_of(settings), listener, accept_vanished)
         try:
@@ -75,26 +74,26 @@ def open_runtime(
 
 
 def runtime_without_platform(settings: Settings, listener: Listener | None = None) -> Runtime:
-    """What the assets run with that ask the platform nothing: the models and the care for the lake."""
-    nobody = ClientConfig(NOWHERE, client_id="", client_secret="")
-    runtime = _runtime(settings, nobody, lake_of(settings), listener, False)
+    """The runtime of assets that need no platform: the models and the maintenance of the lake."""
+    client = ClientConfig(NOWHERE, client_id="", client_secret="")
+    runtime = _runtime(settings, client, lake_of(settings), listener, False)
     return replace(runtime, no_platform=no_platform(settings))
 
 
 def term_types(settings: Settings) -> tuple[str, ...]:
-    """The vocabularies that are read: those that the specification names, and the operator's own."""
+    """The vocabularies to read: those of the specification, and the operator's own."""
     return tuple(dict.fromkeys((*TERM_TYPES, *settings.options.terms.extra_types)))
 
 
 def build_of(settings: Settings) -> Build:
-    """Where the models are built."""
+    """The build of the models: its home, threads and memory."""
     publishing = settings.options.publish
     return Build(settings.home, publishing.threads, publishing.memory_limit)
 
 
 def campus_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource for runs that Dagster launches: each is a writer of the home while it has it. Without a
-    platform it serves what asks nothing of one; steps that do end in words."""
+    """The resource for runs that Dagster launches. A run is a writer of the home while it has the resource.
+    Without a platform, steps that need one fail with a message."""
 
     @dg.resource(config_schema={"accept_vanished": dg.Field(bool, default_value=False)})
     @contextmanager
@@ -112,24 +111,24 @@ def campus_resource(settings: Settings) -> dg.ResourceDefinition:
 
 @contextmanager
 def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[None]:
-    """Be a writer for a run, unless it is one of a command, which is."""
+    """Register a run as a writer, unless its command is registered."""
     run, instance = context.run, context.instance
     if run is None or instance is None or run.tags.get(PROCESS_TAG):
         yield
         return
     command = f"the run {run.run_id[:8]} of the job {run.job_name}"
 
-    def tell(words: str) -> None:
+    def notify(message: str) -> None:
         if context.log:
-            context.log.info(words)
+            context.log.info(message)
 
-    with writing(settings, command, alone=False, patience=RUN_PATIENCE, tell=tell) as writer:
+    with writing(settings, command, alone=False, patience=RUN_PATIENCE, notify=notify) as writer:
         instance.add_run_tags(run.run_id, {PROCESS_TAG: writer.name} | _school_tags(run.tags, settings))
         yield
 
 
 def _school_tags(tags: Mapping[str, str], settings: Settings) -> dict[str, str]:
-    """The tag with the school's name for a run of partitions that a person has chosen; others have it."""
+    """The tag with the school's name for a run that lacks it: a person chose its partitions."""
     first, last = school_in(tags), school_of(tags.get(RANGE_END, ""))
     if SCHOOL_TAG in tags or first == NO_SCHOOL:
         return {}
@@ -154,7 +153,7 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
         keep_id_numbers=settings.keep_id_numbers,
         one_token=options.one_token,
         school_ids=settings.school_ids or (),
-        # Made-up schools are those of this process alone.
+        # Not for made-up schools: their simulator belongs to this process alone.
         shared=None if settings.embedded else shared_with_workers(base_url, client_id, client_secret),
     )
 
@@ -172,7 +171,7 @@ def _dataset_settings(settings: Settings) -> DatasetSettings:
 
 
 def incremental_settings(settings: Settings, overlap: float | None = None) -> Incremental:
-    """How changes alone are read. `overlap`: minutes, where they are set for this alone."""
+    """How only changes are read. `overlap`: minutes that replace the general option."""
     options = settings.options.incremental
     minutes = options.overlap if overlap is None else overlap
     return Incremental(
@@ -184,14 +183,16 @@ def incremental_settings(settings: Settings, overlap: float | None = None) -> In
 
 
 def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
-    """The reports that are read. What CAMPUS_REPORTS names comes first: of the schools that an entry of
-    campus.yaml is for, that one holds."""
+    """The reports to read. Those of CAMPUS_REPORTS come first, so that an entry of campus.yaml overrides them
+    for its schools."""
     wanted = [
         *(WantedReport(ReportSelection(name)) for name in settings.reports),
         *(WantedReport(entry.selection, entry.schools) for entry in settings.options.reports),
     ]
-    form = settings.options.platform.date_ranges
-    return tuple(replace(one, selection=replace(one.selection, date_ranges=form)) for one in wanted)
+    date_ranges = settings.options.platform.date_ranges
+    return tuple(
+        replace(report, selection=replace(report.selection, date_ranges=date_ranges)) for report in wanted
+    )
 
 
 def attendance_settings(settings: Settings) -> AttendanceSettings:
@@ -201,7 +202,7 @@ def attendance_settings(settings: Settings) -> AttendanceSettings:
         timedelta(days=options.window_days),
         options.weeks_begin,
         options.week_condition,
-        settings.options.semesters.told,
+        settings.options.semesters.v3_ids,
     )
 
 
@@ -236,7 +237,7 @@ def _runtime(
         datasets=_dataset_settings(settings),
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
-        pushes=settings.options.pushes.drained,
+        pushes=settings.options.pushes.push_settings,
         incremental=incremental_settings(settings),
         listener=listener,
     )

@@ -1,4 +1,4 @@
-"""The ASGI application: from a request's bytes through faults, access and routes to an answer's bytes."""
+"""The ASGI application: applies faults, checks access, and routes each request to its handler."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ from simulator.push import Subscriber
 from simulator.resources import platform, routes
 from simulator.settings import Settings
 
-# Base data, and the metadata of datasets.
+# The paths whose shape of answers the specification leaves open: base data, and the metadata of datasets.
 UNSHOWN = re.compile(r"^/api/v3/(?!oauth/|uds/|reporting/)|/uds/datasets(/[^/]+)?$")
 
 Scope = MutableMapping[str, Any]
@@ -91,7 +91,7 @@ class Application:
         return truncated(response) if fault.kind == "truncated" else response, fault
 
     def _respond(self, request: Request, moving: Strike | None = None) -> Response:
-        """What the platform answers, its refusals included."""
+        """The platform's answer, refusals included."""
         ignored = self.platform.readings.ignored
         if ignored:
             query = {name: text for name, text in request.query.items() if name not in ignored}
@@ -105,7 +105,7 @@ class Application:
                 fault, rng = moving
                 route.disturb(self.platform, request, fault.change, rng)
             response = self._handle(route, request)
-            shape = self.platform.readings.envelope if _is_unshown(request.path) else "none"
+            shape = self.platform.readings.envelope if UNSHOWN.search(request.path) else "none"
             return enveloped(response, shape)
         except Problem as problem:
             return self._refusal(problem)
@@ -147,19 +147,14 @@ class Application:
         return self._answered > limit
 
 
-def _is_unshown(path: str) -> bool:
-    """Whether the specification shows no shape for this path's answers; a dataset's records are an array."""
-    return UNSHOWN.search(path) is not None
-
-
 async def _read(scope: Scope, receive: Receive) -> Request:
     body = b""
     if scope["method"] != "GET":
-        more = True
-        while more:
+        has_more = True
+        while has_more:
             message = await receive()
             body += message.get("body", b"")
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
     text = scope["query_string"].decode("latin-1")
     query = dict(parse_qsl(text, keep_blank_values=True)) if text else {}
     target = f"{scope['path']}?{text}"
@@ -167,7 +162,7 @@ async def _read(scope: Scope, receive: Receive) -> Request:
 
 
 async def _write(send: Send, response: Response, *, torn: bool) -> None:
-    """Send an answer; a torn one promises its whole length and ends in the middle, with the connection."""
+    """Send an answer. `torn`: announces the whole length, but closes the connection after half the body."""
     if torn and not response.body:
         response = Response(200, b"ok", response.headers)
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]

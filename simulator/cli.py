@@ -1,4 +1,5 @@
-"""The command line, derived from the settings; imports no server, since each `campus` command has it too."""
+"""The command line, derived from the settings. Imports no server, since every `campus` command imports
+this."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add one option a field of the settings, in the order of the fields."""
+    """Add an option per field of the settings, in the order of the fields."""
     for group in (Readings, Access, Size):
         for field in reversed(dataclasses.fields(group)):
             command = click.option(*_names(field), **_attributes(field))(command)
@@ -66,12 +67,12 @@ def _faults(_context: click.Context, _parameter: click.Parameter, texts: tuple[s
     default="demo-secret",
     help="Better given in SIMULATOR_CLIENT_SECRET, where no process list shows it.",
 )
-@click.option("--push-url", help="Address that changes are pushed to; none are without it.")
+@click.option("--push-url", help="Address for change pushes; without it changes are not pushed.")
 @click.option(
     "--push-token",
     envvar="SIMULATOR_PUSH_TOKEN",
     default="demo-push-token",
-    help="What pushes are signed with; better given in SIMULATOR_PUSH_TOKEN.",
+    help="Key that signs pushes; better given in SIMULATOR_PUSH_TOKEN.",
 )
 @click.option(
     "--fault", "faults", multiple=True, callback=_faults, help='A fault as JSON, such as {"kind": "slow"}.'
@@ -91,7 +92,7 @@ def simulator(
     until_stdin_closes: bool,
     **options: Any,
 ) -> None:
-    """Run a school platform to try things against: made-up schools behind the real interface."""
+    """Run a simulated school platform: made-up schools behind the real interface."""
     from simulator.app import Application
     from simulator.http.faults import FaultPlan
     from simulator.push import Subscriber

@@ -1,4 +1,4 @@
-"""Requests and responses as the platform's handlers see them: plain values, no I/O."""
+"""Requests and responses of the platform's handlers, without I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ JSON_TYPE = (b"content-type", b"application/json; charset=utf-8")
 
 
 class Problem(Exception):
-    """An answer other than success; `text` says what the caller can do. `errors`: where the interface names
-    a list of them."""
+    """An error answer. `text` tells the caller what to do. `errors`: the list of errors, where the interface
+    has one."""
 
     def __init__(self, status: int, text: str, *, errors: list[str] | None = None) -> None:
         super().__init__(text)
@@ -26,11 +26,11 @@ class Problem(Exception):
 
 @dataclass(slots=True)
 class Request:
-    """A request; `school_id` and `params` are filled in on the way to the handler."""
+    """A request. The application sets `school_id` and the router sets `params`."""
 
     method: str
     path: str
-    target: str  # path and query as they came
+    target: str  # path and query, undecoded
     query: Mapping[str, str]
     headers: Mapping[bytes, bytes]
     body: bytes = b""
@@ -38,7 +38,7 @@ class Request:
     params: Mapping[str, str] = field(default_factory=dict)
 
     def integer(self, name: str, default: int | None = None, *, least: int | None = None) -> int | None:
-        """An integer of the query; 422 when it is none or too small."""
+        """An integer of the query; 422 if the text is no integer or too small."""
         text = self.query.get(name)
         if text is None:
             return default
@@ -72,7 +72,7 @@ def json_response(value: Any, status: int = 200, headers: Headers | None = None)
 
 
 def enveloped(response: Response, shape: str) -> Response:
-    """A success in what this platform puts around an answer."""
+    """A successful answer inside this platform's envelope."""
     if shape == "none" or response.status != 200:
         return response
     content = msgspec.Raw(response.body)
@@ -87,12 +87,12 @@ def enveloped(response: Response, shape: str) -> Response:
 
 
 def coded(problem: Problem, headers: Headers | None = None) -> Response:
-    """A problem with status 200, whose code and words are in the body."""
+    """A problem with status 200, and the code and text in the body."""
     return json_response({"code": problem.status, "message": problem.text, "data": None}, 200, headers)
 
 
 def problem_response(problem: Problem, shape: str, headers: Headers | None = None) -> Response:
-    """A problem in the shape that this platform gives its errors."""
+    """A problem in this platform's shape of errors."""
     if problem.errors:
         return json_response({"errors": problem.errors}, problem.status, headers)
     if shape == "empty":
@@ -106,7 +106,7 @@ def problem_response(problem: Problem, shape: str, headers: Headers | None = Non
 
 
 def parse_integer(name: str, text: str) -> int:
-    """Text as an integer of 64 bits; 422 when it is none."""
+    """Text as an integer of 64 bits, or 422."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise Problem(422, f"{name} must be an integer, not {text[:40]!r}")
@@ -114,7 +114,7 @@ def parse_integer(name: str, text: str) -> int:
 
 
 def parse_integers(name: str, text: str) -> list[int]:
-    """Comma-separated integers; 422 when one is none."""
+    """Comma-separated integers, or 422."""
     return [parse_integer(name, part.strip()) for part in text.split(",")]
 
 
@@ -126,7 +126,7 @@ def parse_flag(name: str, text: str) -> bool:
 
 
 def parse_moment(name: str, text: str) -> datetime:
-    """A moment of the query; 422 when it is none."""
+    """A moment of the query, or 422."""
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
@@ -134,9 +134,9 @@ def parse_moment(name: str, text: str) -> datetime:
 
 
 def decimal_of(value: object) -> Decimal | None:
-    """The number that a string carries, if it does."""
+    """The number in a string, if any."""
     try:
-        found = Decimal(value) if isinstance(value, str) else None
+        number = Decimal(value) if isinstance(value, str) else None
     except InvalidOperation:
         return None
-    return found if found is not None and found.is_finite() else None
+    return number if number is not None and number.is_finite() else None

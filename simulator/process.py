@@ -9,14 +9,14 @@ from typing import Any
 import httpx
 import msgspec
 
-from simulator.starting import SimulatorError, started
+from simulator.launch import SimulatorError, started
 
 CONTROL_TIMEOUT = 60.0  # the true rows of a big school take a while
 
 
 @dataclass(frozen=True)
 class RunningSimulator:
-    """A simulator that answers at `base_url`, and the tests' hand in it."""
+    """A running simulator at `base_url`, with control requests for tests."""
 
     base_url: str
     client_id: str
@@ -24,7 +24,7 @@ class RunningSimulator:
     _session: httpx.Client = field(repr=False)
 
     def control(self, method: str, name: str, *, body: Any = None, **query: str | int) -> Any:
-        """A control request, its answer decoded; SimulatorError says why one was refused."""
+        """Send a control request, and return the decoded answer. Raises SimulatorError if it is refused."""
         content = None if body is None else msgspec.json.encode(body)
         response = self._session.request(method, f"/_simulator/{name}", params=query, content=content)
         if response.is_error:
@@ -32,7 +32,8 @@ class RunningSimulator:
         return msgspec.json.decode(response.content)
 
     def set_faults(self, *faults: Mapping[str, Any], seed: int = 1) -> None:
-        """From now on these faults, each as the fields of simulator.http.faults.Fault; none clears them."""
+        """Replace the faults, given as fields of simulator.http.faults.Fault. No argument clears all
+        faults."""
         self.control("POST", "faults", body={"faults": faults, "seed": seed})
 
     def log(self) -> list[dict[str, Any]]:
@@ -46,38 +47,37 @@ class RunningSimulator:
     def rows(
         self, resource: str, school_id: int, semester_id: int | None = None, expand: str = "", **keys: int
     ) -> list[dict[str, Any]]:
-        """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send.
+        """The true rows, as {key, parent, trashed, row}; `row` has the values that the platform sends.
 
-        Resources are those of simulator.resources, and datasets, dataset_fields, dataset_relations (the
-        metadata) and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys. Of
-        reports: reports, report_parameters, report_queries, and report_fields/501 and reports/501 of a query.
-        """
+        Resources: the names of simulator.resources; datasets, dataset_fields, dataset_relations; the rows of
+        datasets/NAME, with `first` and `last` as a range of keys; reports, report_parameters, report_queries;
+        and report_fields/501 and reports/501 of a query."""
         query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand, **keys}
         if semester_id is not None:
             query["semester_id"] = semester_id
         return list(self.control("GET", "rows", **query))
 
     def insert(self, resource: str, parent: int, *, first: bool = False, **values: Any) -> dict[str, Any]:
-        """Add a row like its neighbour but for `values`; parent is its school, semester, class or item."""
+        """Add a copy of the neighbouring row with these values. `parent`: the school, semester, class or
+        item."""
         return self._mutate(op="insert", resource=resource, parent=parent, first=first, values=values)
 
     def update(
         self, resource: str, key: int, *, parent: int | None = None, touch: bool = True, **values: Any
     ) -> dict[str, Any]:
-        """Set fields to what is given, right or wrong (msgspec.Raw for any text); touch moves updated_at.
+        """Set fields to any values, also invalid values (msgspec.Raw for any text). `touch` moves updated_at.
 
-        Datasets and reports need their school as `parent`, as they do to destroy a row.
-        """
+        Datasets and reports need their school as `parent`, also in `destroy`."""
         return self._mutate(
             op="update", resource=resource, key=key, parent=parent, touch=touch, values=values
         )
 
     def delete(self, resource: str, key: int) -> dict[str, Any]:
-        """Delete softly: the row shows only with with_trashed."""
+        """Delete softly: afterwards only with_trashed shows the row."""
         return self._mutate(op="delete", resource=resource, key=key)
 
     def restore(self, resource: str, key: int) -> dict[str, Any]:
-        """Take what was deleted softly out of the recycle bin."""
+        """Restore a softly deleted row."""
         return self._mutate(op="restore", resource=resource, key=key)
 
     def destroy(self, resource: str, key: int, *, parent: int | None = None) -> dict[str, Any]:
@@ -85,11 +85,12 @@ class RunningSimulator:
         return self._mutate(op="destroy", resource=resource, key=key, parent=parent)
 
     def push_to(self, url: str, token: str) -> None:
-        """From now on push each change to this address, signed with this token."""
+        """Start to push changes to this address, signed with this token."""
         self.control("POST", "subscriber", body={"url": url, "token": token})
 
     def let_days_pass(self, days: int) -> str:
-        """Move the platform's date on, which is returned: new lessons take place, late marks come in."""
+        """Advance the platform's date, and return the new date. New lessons take place, and late marks
+        arrive."""
         return str(self.control("POST", "days", body=days))
 
     def _mutate(self, **change: Any) -> dict[str, Any]:
@@ -104,11 +105,10 @@ def running(
     faults: tuple[Mapping[str, Any], ...] = (),
     **options: Any,
 ) -> Iterator[RunningSimulator]:
-    """Run a simulator on a free loopback port while the block lasts.
+    """Run a simulator on a free loopback port within the block. The simulator never outlives this process.
 
-    Options are those of the command line with underscores: students=60, unpaged="refused", ignored=["sort"].
-    SimulatorError with the process's own words when it does not start. It never outlives this process.
-    """
+    `options`: the command-line options with underscores: students=60, unpaged="refused", ignored=["sort"].
+    Raises SimulatorError with the simulator's own message if the start fails."""
     fault_texts = (msgspec.json.encode(fault).decode() for fault in faults)
     arguments = [*_arguments(options), *_arguments({"fault": list(fault_texts)})]
     environment = {
@@ -118,7 +118,7 @@ def running(
     }
     with (
         started(arguments, environment) as base_url,
-        # Without certificates, which take longer to read than all else of a session.
+        # Without certificates: to read them takes most of the time of a new session.
         httpx.Client(base_url=base_url, timeout=CONTROL_TIMEOUT, trust_env=False, verify=False) as session,
     ):
         yield RunningSimulator(base_url, client_id, client_secret, session)
@@ -130,5 +130,5 @@ def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, bool):
             yield f"--{flag}" if value else f"--no-{flag}"
             continue
-        for each in value if isinstance(value, list | tuple) else [value]:
-            yield f"--{flag}={each}"
+        for item in value if isinstance(value, list | tuple) else [value]:
+            yield f"--{flag}={item}"

@@ -1,6 +1,6 @@
-"""Pushing changes to a subscriber: signed, one message a change, from a thread of its own.
+"""Pushes changes to a subscriber in signed messages, one per change, from a thread.
 
-httpx is imported by those simulators that push: it takes a third of a start."""
+Only simulators that push import httpx, since the import takes a third of a start."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 BEIJING = timezone(timedelta(hours=8))
 TIMEOUT = 10.0  # seconds for an answer
-# Seconds before a push that got no 2xx is sent again; whether a platform does so is not specified.
-AGAIN_AFTER = (0.5, 2.0, 10.0)
+# Seconds before each retry of a push without a 2xx answer. The specification leaves retries open.
+RETRY_PAUSES = (0.5, 2.0, 10.0)
 
 Op = Literal["created", "updated", "deleted"]
 
 
 @dataclass(frozen=True)
 class Subscriber:
-    """Where pushes go, and the token that they are signed with."""
+    """The address of pushes, and the token that signs them."""
 
     url: str
     token: str = field(repr=False)
 
 
 class Pusher:
-    """Sends changes in the order in which they happened; nobody waits for it."""
+    """Sends changes in their order, in the background."""
 
     def __init__(self, subscriber: Subscriber, readings: Readings) -> None:
         self._subscriber, self._readings = subscriber, readings
@@ -63,7 +63,7 @@ class Pusher:
         with httpx.Client(timeout=TIMEOUT, trust_env=False) as session:
             while True:
                 school_id, message = self._waiting.get()
-                for pause in (0.0, *AGAIN_AFTER):
+                for pause in (0.0, *RETRY_PAUSES):
                     time.sleep(pause)
                     if self._is_sent(session, school_id, message):
                         break
@@ -95,14 +95,14 @@ class Pusher:
 def signature(
     nonce: str, timestamp: int, message: Values, token: str, escape: Callable[[str], str] = lambda text: text
 ) -> str:
-    """What a push is signed with. The body's own keys win over the nonce and timestamp of the headers."""
+    """The signature of a push. The body's keys take precedence over the headers' nonce and timestamp."""
     merged = {"nonce": nonce, "timestamp": timestamp} | message
     text = json.dumps(merged, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hmac.new(token.encode(), escape(text).encode(), hashlib.sha256).hexdigest()
 
 
 def _uuid7() -> uuid.UUID:
-    """A UUID that begins with the time, so that later ones are greater."""
+    """A UUID that begins with the time, so that UUIDs sort by time."""
     milliseconds = time.time_ns() // 1_000_000
     value = milliseconds << 80 | 0x7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
     return uuid.UUID(int=value)

@@ -1,31 +1,31 @@
-"""What the specification leaves open, as this platform decided: an option each, as in settings."""
+"""The decisions of a platform where the specification is open, as an option each."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 
 def option(default: Any, text: str, *, least: int = 1, most: int | None = None) -> Any:
-    """What is a number, a list or a flag; a number from `least` to `most`."""
+    """A number from `least` to `most`, a list or a flag."""
     return field(default=default, metadata={"help": text, "least": least, "most": most})
 
 
 def _reading(*choices: str, text: str) -> Any:
-    """What the specification leaves open; the first choice, its plainest reading, is the default."""
+    """A choice that the specification leaves open. The first choice is the default."""
     return field(default=choices[0], metadata={"help": text, "choices": choices})
 
 
 @dataclass(frozen=True)
 class Readings:
-    """How this platform decided what the specification does not show."""
+    """The decisions of this platform where the specification is open."""
 
     member_class_id: str = _reading(
-        "absent", "present", text="Whether class selections carry class_id (the field list does not name it)."
+        "absent", "present", text="class_id in class selections, which the field list does not name."
     )
     member_times: str = _reading(
         "sent",
         "alike",
         "absent",
-        text="Whether class selections tell when they were made: each its own moment, all one, or none.",
+        text="The times of class selections. sent: each its own; alike: all the same; absent: none.",
     )
     updated_filter: str = _reading(
         "from",
@@ -34,46 +34,52 @@ class Readings:
         "utc",
         "400",
         "422",
-        text="What updated_at_egt of base data asks for: what was updated then or later; later only; on that "
-        "day or later; then or later where the moment is in UTC; or it is refused.",
+        text="updated_at_egt of base data. from: rows updated then or later; after: later only; day: on "
+        "that day or later; utc: the moment is in UTC; 400, 422: refused with this status.",
     )
     row_updates: str = _reading(
-        "dated", "undated", text="Whether rows say when they were updated (updated_at)."
+        "dated", "undated", text="updated_at in rows. dated: present; undated: missing."
     )
     with_trashed: str = _reading(
-        "shown", "400", "422", text="What with_trashed does: it shows deleted rows too, or is refused."
+        "shown",
+        "400",
+        "422",
+        text="with_trashed. shown: shows deleted rows too; 400, 422: refused with this status.",
     )
     deleted_at: str = _reading(
         "listed",
         "all",
         "none",
-        text="Which with_trashed rows show deleted_at: resources whose field list names it, all, or none.",
+        text="deleted_at in with_trashed rows. listed: for resources whose field list names it; all: for "
+        "all; none: for none.",
     )
     unexpanded: str = _reading(
         "ids",
         "objects",
         "omitted",
         "empty",
-        text="What teachers and students of a course class are without expand.",
+        text="Teachers and students of a course class without expand.",
     )
     admin_class_ids: str = _reading(
-        "always", "expanded", text="Whether course classes carry admin_class_ids always or with expand only."
+        "always", "expanded", text="admin_class_ids of course classes. expanded: only with expand."
     )
     grade_ids: str = _reading(
-        "always", "absent", text="Whether course classes carry grade_ids, or grades with expand alone."
+        "always", "absent", text="grade_ids of course classes. absent: only grades, with expand."
     )
     id_lists: str = _reading(
-        "numbers", "texts", "objects", text="The lists of ids of v3 rows: numbers, texts, or {id, name}."
+        "numbers", "texts", "objects", text="Lists of ids in v3 rows. objects: {id, name}."
     )
     expanded_people: str = _reading(
         "flat",
         "nested",
-        text="People in expanded relations: {id, name, usin}, or such an object as reflection of another.",
+        text="People in expanded relations. flat: {id, name, usin}; nested: this object as the reflection "
+        "of another object.",
     )
     people: str = _reading(
         "once",
         "joined",
-        text="People in lists: each once; or every fifth, who is in two groups, twice, and counted so.",
+        text="People in lists. once: once each; joined: one in five, who is in two groups, appears and "
+        "counts twice.",
     )
     admin_class_students: str = _reading(
         "expanded",
@@ -82,49 +88,53 @@ class Readings:
         "empty",
         "absent",
         "refused",
-        text="Students of a v3 administrative class: with expand; always; as ids; as an empty list; not even "
-        "with expand; or 422 for expand=students.",
+        text="Students of a v3 administrative class. expanded: with expand; always; ids: as ids; empty: an "
+        "empty list; absent: never; refused: 422 for expand=students.",
     )
     teacher_ids: str = _reading(
-        "always", "absent", text="Whether administrative classes carry teacher_ids, or teachers with expand."
+        "always", "absent", text="teacher_ids of administrative classes. absent: only teachers, with expand."
     )
     structure_parent_id: str = _reading(
-        "absent", "present", text="Whether structures carry parent_id (a filter, but not a listed field)."
+        "absent", "present", text="parent_id in structures, which is a filter but not a listed field."
     )
     archived: str = _reading(
         "listed",
         "by_id",
         "by_status",
-        text="Archived structures, administrative classes, terms and v1 users: in every list; in those that "
-        "ask for a status or an id; or for a status alone.",
+        text="Archived structures, administrative classes, terms and v1 users. listed: in every list; "
+        "by_id: in lists by status or id; by_status: only in lists by status.",
     )
     admin_class_status: str = _reading(
         "words",
         "numbers",
         "own",
-        text="The status of administrative classes: normal and archived, 1 and 2, or on and off.",
+        text="The status of administrative classes. words: normal and archived; numbers: 1 and 2; own: on "
+        "and off.",
     )
     unknown_status: str = _reading(
         "empty",
         "ignored",
         "422",
         "500",
-        text="What a status that does not exist does: no rows, nothing, 422, or 500.",
+        text="The answer for an unknown status. empty: no rows; ignored: all rows; 422, 500: this status.",
     )
     terms: str = _reading(
-        "unpaged", "paged", text="Whether the list of terms is paged (its parameters name no paging)."
+        "unpaged", "paged", text="Paging of the list of terms, whose parameters name no paging."
     )
     term_types: str = _reading(
-        "full", "bare", text="The type of a term as paths have it, or without its prefix: graduates_in."
+        "full",
+        "bare",
+        text="The type of a term. full: as in paths; bare: without the prefix, such as graduates_in.",
     )
     unpaged: str = _reading(
-        "honoured", "ignored", "refused", text="What paginated=0 does: the whole list, nothing, or 422."
+        "honoured",
+        "ignored",
+        "refused",
+        text="paginated=0. honoured: the whole list; ignored: a page; refused: 422.",
     )
-    pagination_headers: str = _reading(
-        "present", "absent", text="Whether pages carry X-Pagination-* headers."
-    )
+    pagination_headers: str = _reading("present", "absent", text="X-Pagination-* headers of pages.")
     per_page: str = _reading(
-        "clamped", "refused", text="What happens to a per_page above the greatest: clamped, or 422."
+        "clamped", "refused", text="A per_page above the maximum. clamped: the maximum is used; refused: 422."
     )
     max_per_page: int = option(100, "The greatest per_page.")
     max_url: int = option(8000, "The greatest length of path and query; more is answered with 414.")
@@ -132,94 +142,96 @@ class Readings:
         "empty",
         "last",
         "404",
-        text="What a page after the last one is: empty, the last page once more, or 404.",
+        text="A page after the last page. empty: no rows; last: the last page again; 404: this status.",
     )
     ignored: tuple[str, ...] = option((), "Query parameter that the platform ignores; repeatable.")
     unlisted: str = _reading(
         "ignored",
         "400",
         "422",
-        text="What parameters and relations do that the interface does not list for a path: nothing, 400, "
-        "or 422.",
+        text="Parameters and relations that the interface does not list for a path. ignored: no effect; "
+        "400, 422: refused with this status.",
     )
     people_scope: str = _reading(
         "either",
         "basic",
         "all",
-        text="Which of read_basic and read_all opens reflections, students and teachers.",
+        text="The scope for reflections, students and teachers. basic: read_basic; all: read_all; either: "
+        "any of the two.",
     )
     refused_scopes: str = _reading(
         "refuse",
         "drop",
-        text="A token request for a scope the client may not have: refused, or the scope dropped.",
+        text="A token request with a scope that the client may not have. refuse: no token; drop: a token "
+        "without the scope.",
     )
     class_scope: str = _reading(
         "class.read",
         "klass.read",
         "split",
         "either",
-        text="The scope of classes, assessments and grades: class.read; klass.read (class.read is unknown); "
-        "klass.read for what lies under /klass; or either.",
+        text="The scope of classes, assessments and grades. class.read; klass.read (class.read is unknown); "
+        "split: klass.read below /klass; either: any of the two.",
     )
     missing_assessment: str = _reading(
         "404",
         "null",
         "empty",
         "list",
-        text="The answer for a class without assessment: 404, null, or an empty object; or every class has a "
-        "list, of one assessment or none.",
+        text="The answer for a class without assessment. 404; null; empty: an empty object; list: every "
+        "class has a list, here an empty list.",
     )
     items: str = _reading(
         "flat",
         "nested",
-        text="The items of an assessment: one list, or each inside its parent as one of its children.",
+        text="The items of an assessment. flat: one list; nested: each item among the children of its "
+        "parent.",
     )
     unknown_ids: str = _reading(
-        "404", "empty", text="Lists for an unknown semester, term type or class: 404, or an empty list."
+        "404", "empty", text="Lists for an unknown semester, term type or class. empty: an empty list."
     )
     error_body: str = _reading(
         "message",
         "error",
         "errors",
         "empty",
-        text="Shape of error bodies: {message}, {error: {}}, {errors: []}, or none.",
+        text="The shape of error bodies: {message}, {error: {}}, {errors: []}, or an empty body.",
     )
     envelope: str = _reading(
         "none",
         "data",
         "list",
         "code",
-        text="What stands around answers of base data, and of metadata of datasets: nothing, "
-        "{data}, {list, total}, or {code, message, data}; the latter two leave single objects to {data}.",
+        text="The envelope of answers of base data and of dataset metadata: none, {data}, {list, total}, or "
+        "{code, message, data}. The last two use {data} for single objects.",
     )
     refusals: str = _reading(
         "status",
         "code",
-        text="How an error is told: by its HTTP status, or by status 200 and a code in the body.",
+        text="Errors. status: the HTTP status; code: status 200, with a code in the body.",
     )
     schools_header: str = _reading(
-        "optional", "required", text="Whether GET /api/v1/schools needs the X-School-Id header."
+        "optional", "required", text="The X-School-Id header of GET /api/v1/schools."
     )
     decimals: str = _reading(
         "short",
         "fixed",
         "number",
-        text='Decimals as "8.5", as "8.50", or as the number 8.5 (against the specification).',
+        text='Decimals. short: "8.5"; fixed: "8.50"; number: 8.5, against the specification.',
     )
     marks: str = _reading(
         "numbers",
         "words",
         "units",
-        text="Strings that carry numbers: always numbers; also -, 85% and letters; or with their units.",
+        text="Strings with numbers. numbers: always numbers; words: also -, 85% and letters; units: with "
+        "their units.",
     )
-    extra_fields: str = _reading(
-        "none", "some", text="Whether rows carry fields that the specification does not name."
-    )
+    extra_fields: str = _reading("none", "some", text="Fields in rows that the specification does not name.")
     nested_fields: str = _reading(
         "none",
         "some",
-        text="Whether people, rooms, subjects and other objects inside rows carry fields that the "
-        "specification does not name.",
+        text="Fields that the specification does not name in people, rooms, subjects and other nested "
+        "objects.",
     )
     v1_scopes: str = _reading(
         "none",
@@ -227,140 +239,149 @@ class Readings:
         "each",
         "twin",
         "own",
-        text="Scopes that v1 paths need besides the school's: none; user.read; class.read and user.read; "
-        "those that v3 has for the same; or names of their own (attendance.read, user.read).",
+        text="The scopes of v1 paths besides the school's. none; user.read; each: class.read or user.read; "
+        "twin: the scopes of the same data in v3; own: attendance.read or user.read.",
     )
     v1_class_ids: str = _reading(
         "same",
         "other",
-        text="Whether v1 knows a class by its v3 id, or by another so that only csin matches.",
+        text="The v1 ids of classes. same: the v3 ids; other: different ids, so that only csin matches.",
     )
     v1_admin_class_students: str = _reading(
         "listed",
         "alone",
         "empty",
         "nowhere",
-        text="Students in the v1 list of administrative classes: there; only in each class asked for alone; "
-        "the same with an empty list; or in neither.",
+        text="Students of v1 administrative classes. listed: in the list; alone: only in a single class; "
+        "empty: as alone, with an empty list in the list; nowhere: in neither.",
     )
     v1_teachers: str = _reading(
-        "flat", "nested", text="Teachers of v1 objects: with id and name, or as reflection of an object only."
+        "flat",
+        "nested",
+        text="Teachers in v1 objects. flat: id and name; nested: the reflection of an object.",
     )
     v1_students: str = _reading(
         "flat",
         "nested",
-        text="Students of a class, of its attendance and of a card: with id and name, or as reflection of an "
-        "object only.",
+        text="Students of a class, of its attendance and of a card. flat: id and name; nested: the "
+        "reflection of an object.",
     )
     v1_semester_ids: str = _reading(
         "same",
         "other",
         "shifted",
-        text="Whether v1 knows a semester by its v3 id, by another, or by the one that v3 has for the next.",
+        text="The v1 ids of semesters. same: the v3 ids; other: different ids; shifted: the v3 id of the "
+        "next semester.",
     )
     v1_semester_outer_id: str = _reading(
-        "absent", "present", text="Whether semesters of v1 carry outer_id (the field list does not name it)."
+        "absent", "present", text="outer_id in v1 semesters, which the field list does not name."
     )
     v1_semester_names: str = _reading(
-        "same", "other", text="Whether v1 calls a semester as v3 does, or writes its name in another way."
+        "same", "other", text="The v1 names of semesters. same: the v3 names; other: written in another way."
     )
     v1_semester_days: str = _reading(
         "same",
         "fewer",
         "absent",
-        text="Days of a semester in v1: those of v3, fewer at either end, or none.",
+        text="The days of v1 semesters. same: the v3 days; fewer: fewer at either end; absent: none.",
     )
     v1_current_week: str = _reading(
         "counted",
         "clamped",
         "absent",
-        text="current_week counts on before and after a semester, stays within it, or is there for the "
-        "current semester only.",
+        text="current_week. counted: also before and after a semester; clamped: within the semester; "
+        "absent: only in the current semester.",
     )
     v1_lesson_days: str = _reading(
-        "all", "fewer", text="Whether lesson_days has all weekdays with lessons, or lacks one of them."
+        "all", "fewer", text="lesson_days. all: all weekdays with lessons; fewer: lacks a weekday."
     )
     v1_class_weeks: str = _reading(
         "within",
         "as_specified",
         "unbounded",
-        text="A class takes place with start_at <= week <= end_in; as the specification words it, with "
-        "start_at >= week and end_in <= week; or in other weeks, too.",
+        text="The weeks of a v1 class. within: start_at <= week <= end_in; as_specified: start_at >= week "
+        "and end_in <= week, as in the specification; unbounded: also other weeks.",
     )
     v1_is_current: str = _reading(
-        "absent", "present", text="Whether schedules carry is_current, for the classes of the present week."
+        "absent", "present", text="is_current in schedules, for the classes of the present week."
     )
-    v1_pagination_headers: str = _reading(
-        "present", "absent", text="Whether pages of v1 lists carry X-Pagination-* headers."
-    )
+    v1_pagination_headers: str = _reading("present", "absent", text="X-Pagination-* headers of v1 lists.")
     v1_max_per_page: int = option(100, "The greatest $per-page.")
     v1_without_semester: str = _reading(
         "all",
         "current",
-        text="Classes and a class's attendances without semester_id: of any semester, or of the current.",
+        text="Classes, and attendances of a class, without semester_id. all: of every semester; current: of "
+        "the current semester.",
     )
     v1_nothing: str = _reading(
         "null",
         "text",
         "list",
-        text='What v1 sends for an object that is not there: null, "" or [].',
+        text='A missing object in v1. null; text: ""; list: [].',
     )
     v1_numbers: str = _reading(
-        "numbers", "text", text="Whether numbers of v1 classes are JSON numbers, or text."
+        "numbers", "text", text="Numbers of v1 classes. numbers: JSON numbers; text: strings."
     )
     v1_transcript_codes: str = _reading(
         "always",
         "missing",
-        text="Whether courses of transcripts always have source_id and csin; null for every third class.",
+        text="source_id and csin of transcript courses. missing: null for every third class.",
     )
     week_start: str = _reading(
         "monday",
         "start",
         "next_monday",
         "sunday",
-        text="Teaching weeks: calendar weeks; seven days each from the semester's first day; calendar weeks "
-        "from the first Monday on; or weeks from Sunday to Saturday.",
+        text="Teaching weeks. monday: calendar weeks; start: seven days from the semester's first day; "
+        "next_monday: calendar weeks from the first Monday on; sunday: from Sunday to Saturday.",
     )
     v1_days: str = _reading(
         "monday",
         "sunday",
-        text="Which weekday is day 1 of schedules, lesson_days and the structure of timetables.",
+        text="The weekday with number 1 in schedules, lesson_days and the structure of timetables.",
     )
     left_users: str = _reading(
-        "hidden", "archived", text="Whether v1 shows users that have left, as archived, or not at all."
+        "hidden", "archived", text="v1 users who have left. hidden: not shown; archived: shown as archived."
     )
     v1_unknown_student: str = _reading(
-        "404", "empty", text="The attendances of a student whom v1 does not know: 404, or an empty list."
+        "404", "empty", text="The attendances of an unknown student. empty: an empty list."
     )
     left_attendance: str = _reading(
-        "shown", "hidden", text="Whether a session shows the records of students that have left the school."
+        "shown", "hidden", text="Attendance records of students who have left the school."
     )
     student_ids: str = _reading(
-        "id", "rid", "both", text="Which id the students of a class, of its attendance and of a card carry."
+        "id", "rid", "both", text="The id of students in a class, in its attendance and in a card."
     )
     session_student_ids: str = _reading(
-        "same", "other", text="Students of a session: with the id of their account, or with another one."
+        "same",
+        "other",
+        text="The id of students in a session. same: the id of the account; other: another id.",
     )
     unrecorded: str = _reading(
         "zero",
         "404",
         "422",
-        text="A session without records: an empty list and statistics of zero, 404, or 422.",
+        text="The answer for a session without records. zero: an empty list and statistics of zero; 404, "
+        "422: this status.",
     )
     rate_decimals: str = _reading("2", "1", "0", text="Decimals of attendance_rate.")
     absent_from_duty: str = _reading(
-        "absent", "apart", text="Whether the statistics count absent_from_duty as absent or not at all."
+        "absent",
+        "apart",
+        text="absent_from_duty in the statistics. absent: counts as absent; apart: does not count.",
     )
     user_fields: str = _reading(
         "bare",
         "data",
         "by_role",
         "by_name",
-        text="The custom fields of users: a list, an object with the list as data, or with a list for each "
-        "role, or with each field under its name.",
+        text="The shape of custom fields of users. bare: a list; data: an object with the list as data; "
+        "by_role: a list per role; by_name: an object by name.",
     )
     enums: str = _reading(
-        "known", "unknown", text="Whether every tenth row has enum values that nobody has heard of."
+        "known",
+        "unknown",
+        text="Enum values. unknown: every tenth row has a value outside the specification.",
     )
     score_rows: str = _reading(
         "item_score",
@@ -368,8 +389,9 @@ class Readings:
         "both",
         "raw",
         "every_item",
-        text="Which scores there are: item_score on the lowest items (and raw additions), raw there and "
-        "item_score on the items above, both on the lowest, raw ones alone, or item_score on every item.",
+        text="The scores. item_score: on the lowest items, and raw for additions; raw_on_leaves: raw on the "
+        "lowest items, item_score above; both: both on the lowest items; raw: only raw; every_item: "
+        "item_score on every item.",
     )
     raw_scores: str = _reading(
         "one",
@@ -377,30 +399,34 @@ class Readings:
         "sum",
         "last",
         "max",
-        text="Raw scores of a student and item: one, or two of which the item's score is this.",
+        text="The raw scores of a student and item. one: a single score; avg, sum, last, max: two scores "
+        "whose avg, sum, last or max is the item's score.",
     )
     suggested_scores: str = _reading(
         "share",
         "sum",
-        text="The suggested score: points as a share of what the scored items give, or their sum, to which "
-        "a missing score adds nothing.",
+        text="The suggested score. share: points as a share of the scored items' full scores; sum: the sum "
+        "of the points.",
     )
     grade_credit: str = _reading(
-        "course", "gained", text='The credit of a grade: its course\'s, or what was gained ("0" when failed).'
+        "course",
+        "gained",
+        text='The credit of a grade. course: the course\'s credit; gained: the gained credit ("0" when '
+        "failed).",
     )
     other_grades: str = _reading(
-        "none", "beside", text="Whether grades of conduct and dormitories come with those of classes."
+        "none", "beside", text="Grades of conduct and dormitories. beside: listed with the grades of classes."
     )
     v3_prefix: str = _reading(
         "/v3",
         "/api/v3",
-        text="What the paths of datasets and reports begin with; under the other there is nothing.",
+        text="The prefix of the paths of datasets and reports.",
     )
-    dataset_list: str = _reading("unpaged", "paged", text="Whether the list of datasets is paged.")
+    dataset_list: str = _reading("unpaged", "paged", text="Paging of the list of datasets.")
     dataset_list_fields: str = _reading(
         "full",
         "bare",
-        text="Whether the list of datasets carries fields and relations, as each one alone does.",
+        text="Fields and relations in the list of datasets. bare: only in a single dataset.",
     )
     dataset_type_words: str = _reading(
         "spec",
@@ -411,175 +437,201 @@ class Readings:
         "number",
         "string_ids",
         "unknown",
-        text="Words for the types of a dataset's fields: integer, int, bigint(20) unsigned, java.lang.Long, "
-        "INTEGER, number for all numbers, string for keys though they are integers, or such as nobody has "
-        "heard of.",
+        text="The words for field types of datasets. spec: integer; short: int; sql: bigint(20) unsigned; "
+        "java: java.lang.Long; upper: INTEGER; number: number for all numbers; string_ids: string for "
+        "integer keys; unknown: words outside the specification.",
     )
     dataset_primary: str = _reading(
         "flag",
         "number",
         "text",
         "absent",
-        text="What primary of a dataset's field is: true or false, 1 or 0, text, or nothing at all.",
+        text='primary of a dataset\'s field. flag: true or false; number: 1 or 0; text: "true" or "false"; '
+        "absent: missing.",
     )
     dataset_dates: str = _reading(
         "day",
         "midnight",
         "zoned",
-        text="Dates of dataset records: YYYY-MM-DD, the moment at which the day begins, or that in UTC.",
+        text="Dates of dataset records. day: YYYY-MM-DD; midnight: the first moment of the day; zoned: that "
+        "moment in UTC.",
     )
     dataset_booleans: str = _reading(
-        "boolean", "number", "text", text="Booleans of dataset records: true or false, 1 or 0, or text."
+        "boolean",
+        "number",
+        "text",
+        text='Booleans of dataset records. boolean: true or false; number: 1 or 0; text: "true" or "false".',
     )
     dataset_names: str = _reading(
-        "422", "ignored", text="What fields and operators that do not exist do in filters, sort and fields."
+        "422", "ignored", text="Unknown fields and operators in filters, sort and fields of dataset records."
     )
     dataset_relations: str = _reading(
-        "422", "ignored", text="What an unknown relation does in expand of dataset records."
+        "422", "ignored", text="An unknown relation in expand of dataset records."
     )
     dataset_operators: str = _reading(
         "seen",
         "more",
-        text="Operators of dataset filters: those in the specification, or not_in, gt, lt, eq and neq too.",
+        text="The operators of dataset filters. seen: as in the specification; more: also not_in, gt, lt, "
+        "eq and neq.",
     )
     dataset_order: str = _reading(
         "id",
         "shuffled",
-        text="The order of dataset records without sort: by id, or another one for each request.",
+        text="The order of dataset records without sort. id: by id; shuffled: another order per request.",
     )
-    dataset_limit: str = _reading("clamped", "refused", text="What happens to a limit above 10000.")
+    dataset_limit: str = _reading(
+        "clamped", "refused", text="A limit above 10000. clamped: 10000 is used; refused: 422."
+    )
     dataset_no_limit: str = _reading(
-        "all", "10000", "20", text="How many records paginated=0 gives without limit."
+        "all", "10000", "20", text="The number of records for paginated=0 without limit."
     )
     dataset_unpaged_headers: str = _reading(
-        "absent", "present", text="Whether answers to paginated=0 carry X-Pagination-* headers."
+        "absent", "present", text="X-Pagination-* headers of answers to paginated=0."
     )
     dataset_id: str = _reading(
-        "key", "field", text="Whether id_egt, id_elt, id_in and sort=id mean a key that has another name."
+        "key",
+        "field",
+        text="id_egt, id_elt, id_in and sort=id if the key has another name. key: they mean the key; field: "
+        "they are unknown.",
     )
     dataset_unsegmented: str = _reading(
-        "422", "ignored", text="What id_egt and id_elt do where a dataset does not understand them."
+        "422", "ignored", text="id_egt and id_elt on a dataset that does not take them."
     )
     dataset_fields_key: str = _reading(
         "as_asked",
         "added",
-        text="Whether records carry their key where the parameter fields does not name it.",
+        text="The key of records if the parameter fields does not name it. as_asked: missing; added: "
+        "present.",
     )
     write_scopes: str = _reading(
         "reading",
         "own",
-        text="Scopes that v1 paths need to be written to: those to be read; or names of their own "
-        "(user.write, attendance.write, device.write).",
+        text="The scopes for writes to v1 paths. reading: the scopes for reads; own: user.write, "
+        "attendance.write or device.write.",
     )
-    created_user: str = _reading("201", "200", text="The status for a user who was made.")
+    created_user: str = _reading("201", "200", text="The status for a created user.")
     user_change: str = _reading("both", "PATCH", "PUT", text="The method that changes a user.")
     user_put: str = _reading(
         "partial",
         "whole",
-        text="What PUT does to fields of a user that it leaves out: keeps, or empties them.",
+        text="Fields of a user that a PUT leaves out. partial: stay; whole: become empty.",
     )
     outer_id_twice: str = _reading(
         "taken",
         "refused",
-        text="A second user with an outer_id that another has: made, or refused as a usin is.",
+        text="A second user with the same outer_id. taken: created; refused: as a usin.",
     )
-    usin_twice: str = _reading("refused", "taken", text="A second user with a usin that another has.")
+    usin_twice: str = _reading(
+        "refused",
+        "taken",
+        text="A second user with the same usin. refused: with the status of --taken; taken: created.",
+    )
     deaf_user_field: str = _reading(
-        "none", "email", "phone", text="A field of users that callers may send, and that stays as it is."
+        "none", "email", "phone", text="A user field that callers may send but that never changes."
     )
-    taken: str = _reading("422", "409", text="The status for a usin that another user has.")
+    taken: str = _reading("422", "409", text="The status for a usin of another user.")
     longest_text: int = option(255, "The greatest length of a user's texts.")
     four_byte_text: str = _reading(
-        "stored", "refused", text="Letters beyond three bytes, such as emoji, in a user's texts."
+        "stored", "refused", text="Characters beyond three bytes, such as emoji, in texts of users."
     )
     unmentioned_marks: str = _reading(
-        "kept", "lost", text="Marks of a lesson whose students a request for its marks leaves out."
+        "kept", "lost", text="Marks of a lesson that a request for the lesson leaves out."
     )
     unknown_marks: str = _reading(
-        "422", "ignored", text="Marks of students who are not in the class: 422 for all, or left out."
+        "422",
+        "ignored",
+        text="Marks of students outside the class. 422: refuses the request; ignored: skips these marks.",
     )
     form_bodies: str = _reading(
-        "form", "json", "either", text="How cards, devices and live swipes are sent; 415 for the other."
+        "form",
+        "json",
+        "either",
+        text="The body of cards, devices and live swipes; any other body is answered with 415.",
     )
     bare_answers: str = _reading(
         "object",
         "empty",
         "204",
-        text="The answer to a new field or device, which is not shown: itself, an empty object, no content.",
+        text="The answer for a new field or device, which the specification does not show. object: the "
+        "object; empty: {}; 204: no content.",
     )
     live_swipes: str = _reading(
         "clock",
         "lesson",
-        text="When a live swipe is: by the clock, or as the first lesson of the day begins.",
+        text="The time of a live swipe. clock: the platform's clock; lesson: the start of the day's first "
+        "lesson.",
     )
     report_ids: str = _reading(
         "same",
         "own",
-        text="Whether reports and queries have the same ids in all schools, or their own in each.",
+        text="The ids of reports and queries. same: the same in all schools; own: different in each school.",
     )
-    report_unknown: str = _reading(
-        "404", "422", "400", text="The status for a report, or a query of a report, that does not exist."
-    )
-    report_missing: str = _reading(
-        "422", "ignored", text="What happens where a required parameter of a report is missing."
-    )
+    report_unknown: str = _reading("404", "422", "400", text="The status for an unknown report or query.")
+    report_missing: str = _reading("422", "ignored", text="A missing required parameter of a report.")
     report_defaults: str = _reading(
         "applied",
         "ignored",
-        text="Whether a parameter's default_value holds where none is given, or is a hint for people only.",
+        text="default_value of a parameter. applied: used for a missing value; ignored: only a hint for "
+        "people.",
     )
     report_options: str = _reading(
         "422",
         "empty",
         "ignored",
-        text="What a value that is no option does: 422, no rows for it, or as if it were not given.",
+        text="A value that is not an option. 422; empty: no rows; ignored: no filter.",
     )
-    report_names: str = _reading(
-        "422", "ignored", text="What names that are no parameter of the report do in params."
-    )
+    report_names: str = _reading("422", "ignored", text="Unknown names in params.")
     report_keys: str = _reading(
         "text",
         "strict",
-        text='Whether 7 and "7" are the same option key, or only the one that options have.',
+        text='Option keys. text: 7 and "7" are equal; strict: only the exact type.',
     )
     report_date_range: str = _reading(
         "array",
         "text",
         "object",
-        text='How params carry a range of dates: ["a", "b"], "a,b", or an object of start and end.',
+        text='A range of dates in params. array: ["a", "b"]; text: "a,b"; object: an object of start and '
+        "end.",
     )
     push_names: str = _reading(
-        "names", "paths", text="Resource types of pushes: names (class_members), or paths (klass/classes)."
+        "names", "paths", text="The resource types of pushes. names: class_members; paths: klass/classes."
     )
     push_slashes: str = _reading(
-        "plain", "escaped", text="Slashes in what a push is signed with: as they are, or escaped."
+        "plain", "escaped", text="Slashes in the signed text of a push. plain: unchanged; escaped: as \\/."
     )
     report_order: str = _reading(
-        "stable", "shuffled", text="The order of a report's rows: one, or another for each request."
+        "stable",
+        "shuffled",
+        text="The order of a report's rows. stable: always the same; shuffled: another order per request.",
     )
     report_fields_on: str = _reading(
-        "every_page", "first_page", text="Which pages carry the fields; on others they are an empty list."
+        "every_page",
+        "first_page",
+        text="The pages of a report that have the fields; on other pages fields is an empty list.",
     )
     report_empty_fields: str = _reading(
-        "kept", "empty", text="What fields is where there are no rows: as ever, or an empty list."
+        "kept", "empty", text="fields of a report without rows. kept: unchanged; empty: an empty list."
     )
-    report_empty_rows: str = _reading("list", "null", text="What rows is where there are none.")
+    report_empty_rows: str = _reading(
+        "list", "null", text="rows of a report without rows. list: an empty list."
+    )
     report_nulls: str = _reading(
-        "sent", "omitted", text="Whether rows of reports carry the names of what is null."
+        "sent", "omitted", text="Names of null values in rows of reports. omitted: missing."
     )
     report_attachments: str = _reading(
         "url",
         "object",
         "list",
-        text="Attachments: a link, an object of name and url, or a list of such objects.",
+        text="Attachments of reports. url: a link; object: an object of name and url; list: a list of such "
+        "objects.",
     )
     report_label_path: str = _reading(
-        "always", "null", "omitted", text="What label_in_path is for fields that stand under no other label."
+        "always", "null", "omitted", text="label_in_path of fields without a parent label."
     )
     report_kinds: str = _reading(
         "known",
         "other",
         "unknown",
-        text="Words for the kinds of a report's fields: the specification's, other ones (INTEGER, numeric, "
-        "datetime), or for text one that nobody has heard of.",
+        text="The words for kinds of report fields. known: as in the specification; other: INTEGER, "
+        "numeric, datetime; unknown: a word outside the specification for text.",
     )

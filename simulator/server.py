@@ -1,4 +1,4 @@
-"""Serving: one process, one port, one line when ready, a clean exit on a signal."""
+"""Serves the application on a port, prints a line when ready, and exits cleanly on a signal."""
 
 import asyncio
 import os
@@ -15,9 +15,9 @@ from simulator.app import Application
 
 
 def serve(app: Application, host: str, port: int, *, until_stdin_closes: bool) -> None:
-    """Serve until SIGTERM or SIGINT, or until the holder of our stdin has gone; OSError for a taken port."""
+    """Serve until SIGTERM or SIGINT, or until stdin closes. Raises OSError if the port is taken."""
     with socket.create_server((host, port), backlog=2048) as listener:
-        # uvicorn raises a signal it has caught once more when it has shut down: that is where this ends.
+        # After its shutdown uvicorn raises the caught signal again, which ends this process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _leave)
         if until_stdin_closes:
@@ -32,9 +32,9 @@ async def _run(app: Application, listener: socket.socket) -> None:
         http="httptools",
         lifespan="off",
         log_config=None,
-        log_level="critical",  # a torn answer is no news
+        log_level="critical",  # torn answers are intended
         access_log=False,
-        date_header=False,  # the application's own clock says it
+        date_header=False,  # the application sends its own clock
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=1,

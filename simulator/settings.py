@@ -1,4 +1,4 @@
-"""Everything about a run that can be chosen, as data: the command line is derived from it."""
+"""The settings of a simulator. The command line is derived from these classes."""
 
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -6,22 +6,24 @@ from typing import Any, TypeVar
 
 from simulator.readings import Readings, option
 
-DEFAULT_TODAY = date(2025, 5, 16)  # fixed, so that runs are alike; a Friday in the second semester
+DEFAULT_TODAY = date(2025, 5, 16)  # fixed for repeatable runs; a Friday in the second semester
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much school there is. The same size and seed give the same rows on every machine."""
+    """The size of the schools. The same size and seed give the same rows on every machine."""
 
     schools: int = option(2, "Number of schools; their ids are 101, 102, ...", most=800)
     students: int = option(240, "Students per school.", most=40_000)  # more would need longer ids
     semesters: int = option(2, "Semesters per school; the last one is the current one.", most=40)
     core_subjects: int = option(8, "Subjects that everybody takes, a class each.", most=8)
     rejoined: int = option(
-        0, "Of so many students of a class one has left it and joined it again; 0: none.", least=0
+        0, "One of so many students of a class left the class and joined it again; 0: none.", least=0
     )
     double_booked: int = option(
-        0, "One class of so many meets once a week in a room that another class has then; 0: none.", least=0
+        0,
+        "One of so many classes meets once a week in a room that another class uses at that time; 0: none.",
+        least=0,
     )
     seed: int = option(1, "Seed of all generated rows and of the faults.", least=0)
     dataset_rows: int = option(2_000, "Rows of the dataset big_scores in each school.", most=100_000_000)
@@ -32,8 +34,8 @@ class Size:
     today: date = field(default=DEFAULT_TODAY, metadata={"help": "The platform's own date, YYYY-MM-DD."})
     clock_ahead: int | None = option(
         None,
-        "Seconds that the platform's clock is ahead of this machine's, below 0 behind; rows and the header "
-        "Date go by it. Without it rows go by the number of changes, so that runs are repeatable.",
+        "Seconds by which the platform's clock is ahead of this machine's (negative: behind), for rows and "
+        "the header Date. Without this option the clock counts changes, so that runs are repeatable.",
         least=-7 * 86_400,
         most=7 * 86_400,
     )
@@ -41,7 +43,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask for what, and how often."""
+    """Access rights and limits of the client."""
 
     token_lifetime: int = option(7200, "Seconds that a token is valid.", least=0)
     scopes: tuple[str, ...] = option((), "Permission scope that the client may get; repeatable, default all.")
@@ -68,7 +70,7 @@ class Settings:
 
     @classmethod
     def of(cls, client_id: str, client_secret: str, **options: Any) -> "Settings":
-        """Settings from flat options, each named as the field of Size, Access or Readings that it sets."""
+        """Settings from flat options, named like the fields of Size, Access and Readings."""
 
         def part(kind: type[Group]) -> Group:
             return kind(**{f.name: options[f.name] for f in fields(kind)})

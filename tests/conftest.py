@@ -1,19 +1,24 @@
 """How `make test` deals the tests to its three processes: two cores, and one that waits.
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
-tests/models count as one, since they share dbt's builds. One process takes the files that mostly wait, one
-after the other: while two wait at once, a core has nothing to do. The others take the rest, and all three
-take what is left at the end. What takes longest comes first, so that no process waits long for the others at
-the end. A fixture of scope `session` is made once in each process.
+tests/warehouse/models count as one, since they share dbt's builds. One process takes the files that mostly
+wait, one after the other: while two wait at once, a core has nothing to do. The others take the rest, and all
+three take what is left at the end. What takes longest comes first, so that no process waits long for the
+others at the end. A fixture of scope `session` is made once in each process.
 """
 
 import gc
 import os
+import signal
+import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from _pytest.terminal import TerminalReporter
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from xdist.remote import Producer
@@ -22,43 +27,56 @@ from xdist.workermanage import WorkerController
 
 from warehouse.files import UMASK
 
+if TYPE_CHECKING:
+    from tests.kits.worlds.world import World
+
 # The machine may be busy.
 hypothesis.settings.register_profile("busy", deadline=None)
 hypothesis.settings.load_profile("busy")
-# That of each process of campus. The folder tests/pipelines hides the package that sets it.
+# A shell ignores SIGINT in the background, and Dagster then ignores SIGTERM too: programs of tests stay.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+# That of each process of campus.
 os.umask(os.umask(UMASK) | UMASK)
 
-UNDIVIDED = "tests/models/"
+#: When the time of a run is up, in seconds since 1970 (.ci/run): slow tests that have not begun are left out.
+END = float(os.environ.get("TESTS_END", "inf"))
+UNDIVIDED = "tests/warehouse/models/"
 # What mostly waits: for a browser, a kill, a second try, a platform or a server that is away.
 WAITING = (
-    "tests/pipelines/test_ui.py",
-    "tests/pipelines/test_write_commands.py",
-    "tests/pipelines/test_dataset_faults.py",
-    "tests/pipelines/test_pushes.py",
-    "tests/faults/",
-    "tests/pipelines/test_faults.py",
-    "tests/shards/",
-    "tests/pipelines/test_shared_workers.py",
-    "tests/reading/test_reading_faults.py",
-    "tests/pipelines/test_roster_warehouse.py",
-    "tests/notices/",
-    "tests/pipelines/test_doctor",
-    "tests/push/",
-    "tests/warehouse/test_object_store.py",
-    "tests/campus/test_client.py",
+    "tests/pipelines/ui/test_ui.py",
+    "tests/pipelines/cli/writing/test_write_commands.py",
+    "tests/end_to_end/datasets/test_faults.py",
+    "tests/end_to_end/faults/",
+    "tests/end_to_end/platforms/test_faults.py",
+    "tests/warehouse/publish/shards/",
+    "tests/pipelines/shared/test_workers.py",
+    "tests/end_to_end/readings/test_faults.py",
+    "tests/pipelines/writes/test_roster_warehouse.py",
+    "tests/pipelines/notices/",
+    "tests/pipelines/cli/doctor/",
+    "tests/pipelines/pushes/",
+    "tests/warehouse/lake/test_object_store.py",
+    "tests/campus/http/test_client.py",
 )
 # What computes longest.
 LONGEST = (
     UNDIVIDED,
-    "tests/pipelines/test_publishing.py",
-    "tests/pipelines/test_awkward_platform.py",
-    "tests/pipelines/test_attendance.py",
-    "tests/pipelines/test_incremental.py",
+    "tests/pipelines/publication/test_publishing.py",
+    "tests/end_to_end/platforms/test_awkward_platform.py",
+    "tests/end_to_end/attendance/test_attendance.py",
+    "tests/end_to_end/syncs/test_incremental.py",
+    "tests/end_to_end/",
     "tests/pipelines/",
     "tests/warehouse/",
-    "tests/datasets/",
     "",
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out a slow test, and say so, rather than have the whole run stopped."""
+    if time.time() > END and item.get_closest_marker("slow"):
+        pytest.skip("left out, since the time of this run is up (TESTS_END)")
 
 
 class ByFile(LoadFileScheduling):
@@ -73,6 +91,27 @@ class ByFile(LoadFileScheduling):
         if next_file is not None:
             self.workqueue.move_to_end(next_file, last=False)
         super()._assign_work_unit(node)
+
+
+class FailuresAtOnce:
+    """Names each failed test when it fails: a suite that is stopped before its end prints no summary."""
+
+    def __init__(self, terminal: TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            errors = [line for line in report.longreprtext.splitlines() if line.startswith("E")]
+            self._terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)")
+            self._terminal.write_line("\n".join(errors[:3]))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """The processes of xdist have no terminal of their own."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(terminal))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
@@ -106,13 +145,13 @@ def _rank(item: pytest.Item) -> int:
 def _revisions_read_once() -> Iterator[None]:
     """Dagster's records are made anew for hundreds of tests, and each time alembic would read the sixty
     revisions of their schema: three quarters of what it costs to make them in memory."""
-    read, kept = ScriptDirectory.from_config, dict[str | None, ScriptDirectory]()
+    read, scripts = ScriptDirectory.from_config, dict[str | None, ScriptDirectory]()
 
     def read_once(config: Config) -> ScriptDirectory:
         folder = config.get_main_option("script_location")
-        if folder not in kept:
-            kept[folder] = read(config)
-        return kept[folder]
+        if folder not in scripts:
+            scripts[folder] = read(config)
+        return scripts[folder]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ScriptDirectory, "from_config", read_once)
@@ -123,6 +162,20 @@ def _revisions_read_once() -> Iterator[None]:
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Makes empty homes."""
     return lambda: tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def make_world(new_home: Callable[[], Path]) -> "Iterator[Callable[..., World]]":
+    """Makes worlds that last as long as the module's tests."""
+    # It imports Dagster, which takes seconds.
+    from tests.kits.worlds.world import world
+
+    with ExitStack() as worlds:
+
+        def make(**options: Any) -> "World":
+            return worlds.enter_context(world(new_home(), **options))
+
+        yield make
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How old data are: the oldest of the last good loads that they stand on, whatever was tried since."""
+"""The age of data. Data come from several slices; the slice whose last good load is oldest gives the age."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
 
-#: A resource's round is made of its attempts on the day of the last of them, and of those so long before it:
-#: what was tried in an earlier one is not due any more, as weeks that are settled.
+#: The last round of a resource has all load attempts on the day of the last attempt, and all attempts in this
+#: time before the last attempt. Slices without an attempt in the last round, such as past weeks, are not due.
 ROUND = timedelta(hours=12)
-#: What was not loaded for so long has missed a night.
+#: Data that were not loaded for longer have missed a night.
 STALE = timedelta(hours=26)
-#: Beside the published file: the standings by which it was last proven to be what the lake holds.
+#: A file beside the published file: the status of all slices when the published file last equalled the lake.
 PROVEN = "campus.standings.parquet"
-#: Status of a slice that was emptied, as what it was of is gone from the platform; and of one not loaded.
+#: Statuses of a slice: emptied, since the platform no longer has its semester or dataset; and load failed.
 RETIRED, FAILED = "retired", "failed"
-#: How the resources begin whose slices are segments or reports, with numbers that may be a semester's id.
+#: Prefixes of resources whose slices have numbers that are no semester ids: segments and reports.
 NOT_BY_SEMESTER = ("datasets.", "reports.", "report_")
 
 
 @dataclass(frozen=True)
 class Age:
-    """How old something is, and what could not be loaded of it. A failed slice that was never loaded whole is
-    not known, rather than older; so a resource may be in both `older` and `never`."""
+    """How old data are, and which resources failed to load.
+
+    A failed slice that was never completely loaded has no age. A resource may have such a slice and an old
+    slice, so it may be in both `older` and `never`."""
 
     #: Start of the oldest load that counts, by the platform's clock; None: nothing was ever loaded.
     as_of: datetime | None = None
-    #: When the last attempt failed, by the resource.
+    #: Time of the last failed attempt, by resource.
     failed: Mapping[str, datetime] = field(default_factory=dict)
-    #: The failed resources of which an earlier load stands.
+    #: The failed resources whose rows come from an earlier load.
     older: Set[str] = frozenset()
-    #: The failed resources of which slices were never loaded whole, each with the ids of these semesters;
-    #: without ids where no slice of it was ever loaded whole, or where it has no semesters.
+    #: The failed resources with slices that were never completely loaded, and the semester ids of these
+    #: slices. No ids: no slice of the resource was ever completely loaded, or it has no semesters.
     never: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def read_in_part(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The slices of which the last load of their resource and school did not read all.
+def incomplete_slices(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The slices that the last load of their resource and school did not read completely.
 
-    `standings`: as `warehouse.load.log_writer.standing_rows` has them."""
+    `standings`: rows of `warehouse.load.logs.writer.standing_rows`."""
     rows = [row for row in standings if row["status"] != RETIRED]
     latest = latest_loads(rows)
     return [
@@ -53,32 +55,33 @@ def read_in_part(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, An
 
 
 def latest_loads(standings: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], datetime]:
-    """By school and resource, when the last load began that missed nothing of a slice."""
+    """Start of the last complete load of any slice, by school and resource."""
     latest: dict[tuple[int, str], datetime] = {}
     for row in standings:
         if row["complete_at"] is not None:
-            where = row["_school_id"], row["resource"]
-            latest[where] = max(row["complete_at"], latest.get(where, row["complete_at"]))
+            key = row["_school_id"], row["resource"]
+            latest[key] = max(row["complete_at"], latest.get(key, row["complete_at"]))
     return latest
 
 
 def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
-    """The age of what stands on these slices, each as `warehouse.load.log_writer.standing_rows` has it.
+    """The age of the data made from these slices.
 
-    Of each resource the slices of its last round count, and those whose last attempt failed, by the start of
-    their last good load. One that was loaded without a request came with another, or nothing was asked: it is
-    no load, and counts only where there is no other."""
+    `standings`: rows of `warehouse.load.logs.writer.standing_rows`. Two kinds of slices count: slices of a
+    resource's last round, and slices whose last attempt failed. The oldest start of their last good loads is
+    the age. A slice without a request was loaded with another slice. It counts only if no slice had a
+    request."""
     by_resource: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in standings:
         if row["status"] != RETIRED:
             by_resource[row["resource"]].append(row)
-    asked: list[datetime] = []
-    came_along: list[datetime] = []
+    requested: list[datetime] = []
+    without_request: list[datetime] = []
     failed: dict[str, datetime] = {}
     older = set[str]()
     never: dict[str, Sequence[str]] = {}
     for resource, rows in by_resource.items():
-        began = _round_of(max(row["finished_at"] for row in rows))
+        round_start = _round_of(max(row["finished_at"] for row in rows))
         broken = [row for row in rows if row["status"] == FAILED]
         if broken:
             failed[resource] = max(row["finished_at"] for row in broken)
@@ -88,14 +91,14 @@ def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
             has_any = any(row["complete_at"] is not None for row in rows)
             never[resource] = _semesters(resource, lacking) if has_any else ()
         for row in rows:
-            counts = row["status"] == FAILED or row["finished_at"] >= began
+            counts = row["status"] == FAILED or row["finished_at"] >= round_start
             if counts and row["complete_at"] is not None:
-                (came_along if row["requests"] == 0 else asked).append(row["complete_at"])
-    return Age(min(asked or came_along, default=None), failed, frozenset(older), never)
+                (without_request if row["requests"] == 0 else requested).append(row["complete_at"])
+    return Age(min(requested or without_request, default=None), failed, frozenset(older), never)
 
 
 def with_semesters(never: Mapping[str, Sequence[str]]) -> list[str]:
-    """The resources of `Age.never` by name, such as "classes (semester 21)"."""
+    """The resources of `Age.never` as text, such as "classes (semester 21)"."""
     return [
         f"{resource} (semester {', '.join(semesters)})" if semesters else resource
         for resource, semesters in sorted(never.items())
@@ -103,7 +106,7 @@ def with_semesters(never: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _semesters(resource: str, rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The ids of the semesters of some slices of a resource."""
+    """The semester ids of some slices of a resource."""
     if resource.startswith(NOT_BY_SEMESTER):
         return ()
     ids = {row["slice"].split(":")[1] for row in rows if ":" in row["slice"]}

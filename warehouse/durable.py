@@ -1,4 +1,4 @@
-"""SQLite files that outlive a crash and a power cut: what was written is on disk when the call returns."""
+"""SQLite files that survive a crash and a power cut: each write is on disk when the call returns."""
 
 import os
 import sqlite3
@@ -9,19 +9,20 @@ PATIENCE = 5.0
 
 
 def durable(path: Path, schema: str, mode: int = 0o600) -> sqlite3.Connection:
-    """The file at `path`, made where it is missing, in WAL mode with full synchronization; `schema`: the
-    statements that make its tables. It is for this user alone, as it is about children, unless `mode` says
-    otherwise; SQLite gives the files beside it the same mode.
+    """Open the file at `path` in WAL mode with full synchronization; a missing file is made.
 
-    Raises sqlite3.Error and OSError, also where a link stands in the place of the file."""
+    `schema`: the statements that make its tables. `mode`: permissions of the file and of SQLite's files
+    beside it; by default the owner alone, since the rows are about children.
+
+    Raises sqlite3.Error and OSError, also if `path` is a link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _make(path, mode)
     connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
-    # Functions of a file's own views and triggers are not run: another user may have written it.
+    # Another user may have written the file, so functions in its views and triggers must not run.
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    # What is deleted is overwritten: it is about children.
+    # Deleted rows are overwritten, since they are about children.
     connection.execute("PRAGMA secure_delete = ON")
     connection.executescript(schema)
     return connection
@@ -33,15 +34,15 @@ def _make(path: Path, mode: int) -> None:
     except FileExistsError:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     else:
-        # Whatever the umask is.
+        # The umask may have removed permissions.
         os.fchmod(descriptor, mode)
     os.close(descriptor)
 
 
 def compact(connection: sqlite3.Connection) -> None:
-    """Have the file hold nothing that is not in its tables: no free page, and no page in the WAL beside it.
+    """Remove every byte that is not in a table: free pages, and the WAL beside the file.
 
-    Raises sqlite3.Error where another process keeps the file busy."""
+    Raises sqlite3.Error if another process keeps the file busy."""
     connection.execute("VACUUM")
     [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     if busy:

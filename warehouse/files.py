@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Atomic and private files: whole or absent, locked, and without permissions for others."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: The permissions that no file of a home has: all of other users, and the group's to write.
+#: The permissions that no file of a home has: any for other users, and write for the group.
 UMASK = 0o027
-#: How the hidden folders begin in which files wait until they are finished.
+#: Prefix of the hidden folders that hold unfinished files.
 UNFINISHED = ".campus-unfinished-"
-#: A DuckDB file that is made here opens with any DuckDB from this version on. An older one would make it an
-#: eighth larger, and the newest one, the default, is read by the newest alone.
+#: DuckDB from this version on opens a file written here. An older storage version makes files larger; only
+#: the newest DuckDB reads the newest one, which is the default.
 STORAGE_VERSION = "v1.2.0"
-#: For connections of DuckDB. It takes a process without a script, such as a run of Dagster, for a person at a
-#: prompt, and would draw a bar into the log.
+#: DuckDB takes a process without a script, such as a Dagster run, for an interactive prompt, and would draw a
+#: progress bar into the log.
 NO_PROGRESS_BAR = "SET enable_progress_bar = false"
-#: Why a path cannot be used, by the number of the system's error.
+#: Why a path cannot be used, by errno.
 REASONS = {
-    errno.ENOENT: "a folder above it is not there, or takes no files",
+    errno.ENOENT: "a folder above it does not exist, or takes no files",
     errno.ENOTDIR: "a part of its path is a file",
     errno.EISDIR: "it is a folder",
     errno.EACCES: "its permissions do not allow it",
@@ -35,7 +35,7 @@ SEE_PATH = "See that the path is right, and its disk mounted"
 
 
 def flush(path: Path) -> None:
-    """Have the disk hold what was written; of a folder, its names."""
+    """Sync a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -45,8 +45,9 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def locked(file: Path, *, wait: bool = True) -> Iterator[None]:
-    """One process at a time has a file, which is made if need be, or a folder; others wait, or raise
-    BlockingIOError."""
+    """Hold an exclusive lock on a folder, or on a file, which is made if missing.
+
+    Without `wait`, raises BlockingIOError if another process holds the lock."""
     descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -57,10 +58,10 @@ def locked(file: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """A hidden folder inside `folder`, which is made if need be, for files that are not finished.
+    """Yield a hidden folder for unfinished files inside `folder`, which is made if missing.
 
-    One process at a time has it, others wait; so whatever is there is what a killed one left, and is deleted.
-    """
+    One process at a time has it, others wait. So files already there were left by a killed process, and are
+    deleted."""
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         for left in folder.glob(f"{UNFINISHED}*"):
@@ -70,31 +71,31 @@ def workspace(folder: Path) -> Iterator[Path]:
 
 
 def is_open(path: Path) -> bool:
-    """Whether a file or folder has a permission that UMASK would have withheld."""
+    """Whether a file or folder has a permission that UMASK forbids."""
     return bool(path.stat().st_mode & UMASK)
 
 
 def make_read_only(file: Path) -> None:
-    """Leave only the owner's and the group's permission to read, where they have it."""
+    """Remove every permission except reading by the owner and the group."""
     file.chmod(file.stat().st_mode & 0o440)
 
 
 def put_in_place(finished: Path, target: Path) -> None:
-    """Move a finished file over `target`, on the same file system. A crash leaves the old one or the new."""
+    """Move a finished file over `target`, on the same file system. A crash leaves the old file or the new."""
     flush(finished)
     finished.replace(target)
     flush(target.parent)
 
 
 def write_text(target: Path, text: str) -> None:
-    """Put a small text in the place of `target`, as `put_in_place` does."""
+    """Replace `target` by a small text, as `put_in_place` does."""
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     unfinished.write_text(text, encoding="utf-8")
     put_in_place(unfinished, target)
 
 
 def unusable(error: OSError) -> str:
-    """What to say of a path that the system refuses; an error without one is in words already."""
+    """The message for a path that the system refuses. An error without a path already is a message."""
     if error.filename is None or error.errno is None:
         return str(error)
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
@@ -103,9 +104,8 @@ def unusable(error: OSError) -> str:
 
 
 def no_folder_above(path: Path) -> str | None:
-    """What to say of a file or folder whose own folder is not there: it may be on a disk that is not mounted.
-    None: it is there."""
+    """The message for a path whose parent folder is missing, as on an unmounted disk; None: it exists."""
     folder = path.expanduser().absolute().parent
     if folder.is_dir():
         return None
-    return f"{path}: the folder {folder} is not there, and is not made. {SEE_PATH}."
+    return f"{path}: the folder {folder} does not exist, and is not created. {SEE_PATH}."

@@ -1,4 +1,4 @@
-"""Secret keys of a home: made at their first use, and readable by their owner alone."""
+"""Secret keys of a home: made at first use, and readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KEY_BYTES = 32
 
 
 def home_key(home: Path, name: str) -> bytes:
-    """Read the key of this name from `home/keys`; the first caller makes it, of random bytes.
+    """Read the key of this name from `home/keys`; the first caller makes it from random bytes.
 
-    Raises PermissionError where somebody else could have read or replaced the key, and OSError where the
-    file cannot be read or written."""
+    Raises PermissionError if another user could have read or replaced the key, and OSError if the file
+    cannot be read or written."""
     path = home / "keys" / name
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
@@ -28,7 +28,7 @@ def home_key(home: Path, name: str) -> bytes:
         file.write(secrets.token_bytes(KEY_BYTES))
     flush(candidate)
     try:
-        # Of two processes that make the same key at once the second uses the first one's.
+        # If two processes make the same key at once, both use the first.
         with suppress(FileExistsError):
             os.link(candidate, path)
     finally:

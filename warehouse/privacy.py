@@ -1,25 +1,25 @@
-"""The classes by which columns are told apart that name people, describe them, or do neither.
+"""Privacy classes of columns: which columns name people, describe people, or do neither.
 
 Each column of `raw`, `core` and `marts` has one class. A contract states it beside the field
 (`campus/contracts`), a model's yml under `meta.privacy`. `quality.dictionary` publishes it. A column without
-a class is treated as if it named somebody."""
+a class is treated as if it named a person."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: The classes and what belongs to each.
+#: The meaning of each class.
 CLASSES: Mapping[str, str] = {
-    "plain": "says nothing of one person beyond the row that it stands in",
-    "label": "a name that people gave to a class, a course, an item or another thing",
+    "plain": "says nothing about a person beyond the row that it is in",
+    "label": "the name of a class, a course, an item or another thing",
     "id": "the platform's id of a thing: a school, a semester, a class, an item",
     "person": "the platform's id of a person",
     "record": "the platform's id of a row about one person: a score, a grade, an attendance record",
     "kind": "what a person is: student, staff or guardian",
-    "moment": "when somebody did something, to the second",
+    "moment": "the second at which a person did something",
     "trait": "a trait that few people may share: gender, boarding",
-    "people": "how many people the row sums up",
-    "uncounted": "a sum or a rate over people, in a table that does not say over how many",
+    "people": "the number of people that the row summarizes",
+    "uncounted": "a sum or a rate over people, in a table without their number",
     "name": "a person's name",
     "number": "a person's number: student, staff, external, card or identity number",
     "phone": "a phone number",
@@ -28,11 +28,11 @@ CLASSES: Mapping[str, str] = {
     "photo": "the address of a photo",
     "guardian": "about a guardian",
     "text": "free text that may be about a person",
-    "mixed": "objects or fields of the school's own, which may hold anything",
+    "mixed": "objects, or fields that the school defines, which may hold anything",
 }
-#: The classes of columns that tell about one person.
+#: The classes of columns that name or describe a single person.
 PERSONAL = frozenset(("name", "number", "phone", "email", "address", "photo", "guardian", "text", "mixed"))
-#: Values of a column of class `kind` that mean a guardian, in either interface.
+#: Values of a column of class `kind` that mean a guardian, in the v3 and the v1 interface.
 GUARDIANS = ("guardian", "8")
-#: A group of fewer people than this is small.
+#: A group with fewer people is small.
 SMALL_GROUP = 5

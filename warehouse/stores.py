@@ -1,8 +1,7 @@
-"""Where a lake, or shards, may be: a folder, or a prefix in an object store; and how the latter is asked.
+"""Roots of a lake or of shards: a folder, or a prefix in an object store, with retries for the latter.
 
-Address and credentials of the store come from its own variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP), which delta-rs and obstore both read in the environment;
-none passes here.
+delta-rs and obstore read the store's address and credentials from the environment (AWS_ENDPOINT_URL,
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP); this module never sees them.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from obstore.store import LocalStore, ObjectStore, from_url
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
 
-#: Seconds for which a request is tried again while the store is away or throttles.
+#: Seconds for which a request is retried while the store is unreachable or throttles.
 PATIENCE = 180.0
 #: The longest pause between two attempts.
 PAUSE = timedelta(seconds=5)
-#: The time is what ends the attempts, and not their number.
+#: High enough that PATIENCE ends the attempts, not their number.
 ATTEMPTS = 1000
 
-#: A bucket and a prefix. Of others deltalake quotes some names twice, and finds nothing there.
+#: A bucket and a prefix. deltalake quotes other characters twice, and then finds no files.
 S3 = re.compile(r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9_.-]+)+/?")
 
 
@@ -37,12 +36,11 @@ def is_remote(root: str) -> bool:
 
 
 def checked(root: str) -> str:
-    """The root as it is given, or `ValueError` with what is expected."""
-    scheme, found, _ = root.partition("://")
-    if not found:
+    """Return the normalized root. Raises ValueError, which says what is expected."""
+    if not is_remote(root):
         return str(Path(root).expanduser().resolve())
-    if scheme != "s3":
-        raise ValueError("expected a folder, or s3://bucket/prefix: no other kind of store is known")
+    if not root.startswith("s3://"):
+        raise ValueError("expected a folder, or s3://bucket/prefix: no other kind of store is supported")
     if not S3.fullmatch(root):
         raise ValueError(
             "expected s3://bucket/prefix, both of letters, digits, '.', '-' and (the prefix) '_' and '/'"
@@ -51,7 +49,7 @@ def checked(root: str) -> str:
 
 
 def store_of(root: str, patience: float = PATIENCE) -> ObjectStore:
-    """The objects below a root: those of a store, or the files of a folder, which is made."""
+    """The objects below a root: an object store's, or the files of a folder, which is made if missing."""
     if not is_remote(root):
         return LocalStore(root, mkdir=True)
     retries: RetryConfig = {
@@ -63,8 +61,8 @@ def store_of(root: str, patience: float = PATIENCE) -> ObjectStore:
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
-    """Have obstore's errors raised as OSError, by their first line: what follows it is for its developers."""
+def store_errors_as_os_errors() -> Iterator[None]:
+    """Raise obstore's errors as OSError with their first line; the others are for obstore's developers."""
     try:
         yield
     except BaseError as error:
@@ -72,7 +70,7 @@ def told_plainly() -> Iterator[None]:
 
 
 def storage_options(root: str, patience: float = PATIENCE) -> dict[str, str]:
-    """The same for delta-rs."""
+    """The options of delta-rs for a root, with the same retries; a folder needs none."""
     if not is_remote(root):
         return {}
     return {

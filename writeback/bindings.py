@@ -1,4 +1,4 @@
-"""Cards bound to students and displays bound to classrooms: looked at first, then bound or unbound.
+"""Binds cards to students and displays to classrooms, and unbinds them. A look comes first.
 
 Nothing of the platform lists cards or devices. Which ones there are the settings say, and the record of what
 was bound here.
@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from campus.fetch.answer import fetch
+from campus.files.headers import needs, renamed
+from campus.files.table_file import TableFile
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, TornBody, UnexpectedAnswer
 from campus.registry import RESOURCES
-from writeback.files.headers import needs, renamed
-from writeback.files.table_file import TableFile
 from writeback.operations import (
     BIND_CARD,
     BIND_DEVICE,
@@ -30,13 +30,13 @@ from writeback.send.writer import Look, Written
 
 #: "card_id (string, within 255 bytes)".
 LONGEST_CARD = 255
-#: Sends one write with its record and a look at whether it happened.
+#: Sends one write, records it, and looks whether it happened if its response is lost.
 SendOnce = Callable[[Write, str, Look], Awaitable[Written]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What can be bound: cards to students, displays to classrooms."""
+    """A kind of thing that can be bound: cards to students, displays to classrooms."""
 
     resource: str
     word: str
@@ -44,7 +44,7 @@ class Kind:
     unbind: Operation
     #: The form field that names the student or classroom.
     to: str
-    #: Reads from the platform's answer what the card or device is bound to.
+    #: Reads from the response what the card or device is bound to.
     holder: Callable[[Mapping[str, Any]], str]
 
     @property
@@ -70,14 +70,14 @@ KINDS = {kind.resource: kind for kind in (CARDS, DEVICES)}
 class Binding:
     """A card or device to bind or unbind."""
 
-    #: Of the file; 0: of the command.
+    #: The line of the file; 0: the ids come from the command line.
     line: int
     id: str
-    #: The student or classroom. An unbinding may leave it empty, which means any.
+    #: The student or classroom. Empty in an unbinding: any.
     to: str = ""
-    #: Of the student, for cards.
+    #: The student's number, for cards.
     password: str | None = field(default=None, repr=False)
-    #: Why the row makes no sense; empty: it may.
+    #: The reason why the row is invalid; empty: it is valid.
     problem: str = ""
 
 
@@ -92,7 +92,7 @@ class Binder:
     dry: bool = False
 
     async def look(self, id: str) -> Mapping[str, Any] | None:
-        """Read what a card or device is bound to; None: to nothing. Raises CampusError."""
+        """Read what a card or device is bound to; None: it is unbound. Raises CampusError."""
         spec = RESOURCES[self.kind.resource]
         try:
             answer = await fetch(
@@ -108,7 +108,8 @@ class Binder:
         return answer.value or None
 
     async def bind(self, binding: Binding) -> RowOutcome:
-        """Bind one, unless it is bound: so to the same, which is as well, or to another, which is refused."""
+        """Bind a card or device. If it is bound to the same target, it is unchanged; to another, it is
+        refused."""
         kind = self.kind
 
         async def bound() -> Mapping[str, Any] | None:
@@ -127,7 +128,7 @@ class Binder:
             password = {} if binding.password is None else {"password": binding.password}
             to = int(binding.to) if kind is DEVICES else binding.to
             content = {f"{kind.word}_id": binding.id, kind.to: to, **password}
-            # The path has no id; the record has.
+            # The path has no id, but the record needs one.
             write = Write(kind.bind, self.school_id, binding.id, content=content)
             await self.send(write, _row(binding.line), bound)
         except CampusError as error:
@@ -135,7 +136,7 @@ class Binder:
         return RowOutcome(binding.line, binding.id, "written", f"bound to {binding.to}")
 
     async def unbind(self, binding: Binding) -> RowOutcome:
-        """Unbind one, unless it is not bound; or bound to another than the binding says, which is refused."""
+        """Unbind a card or device. If it is bound to another target than the binding says, it is refused."""
         line, id = binding.line, binding.id
 
         async def unbound() -> bool | None:
@@ -159,9 +160,9 @@ class Binder:
 
 
 def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False) -> list[Binding]:
-    """The rows of a file. name: of it. unbind: it says what is to be unbound, for which the ids suffice.
+    """The bindings in a file. name: the file's name. unbind: the file lists unbindings, which need only ids.
 
-    Raises TableError for columns without sense."""
+    Raises TableError for unusable columns."""
     rows = renamed(table, kind.fields, name)
     columns = rows[0].cells if rows else dict.fromkeys(kind.fields, "")
     id, *others = kind.fields
@@ -175,7 +176,7 @@ def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False
 def sound(
     kind: Kind, bindings: Sequence[Binding], *, unbind: bool = False
 ) -> tuple[list[Binding], list[RowOutcome]]:
-    """Split the bindings into good ones and refused rows. Rows with the same id are all refused."""
+    """Split bindings into valid bindings and refused rows. Rows with the same id are all refused."""
     lines: dict[str, list[int]] = defaultdict(list)
     for binding in bindings:
         lines[binding.id].append(binding.line)
@@ -193,7 +194,7 @@ def sound(
 
 
 def problem_of(kind: Kind, binding: Binding, *, unbind: bool = False) -> str:
-    """The reason to refuse a binding; empty: it is good."""
+    """The reason to refuse a binding; empty: the binding is valid."""
     if not binding.id:
         return f"{kind.word}_id is missing"
     if unbind:

@@ -1,3 +1,3 @@
-"""What a file that is handed over may be: a roster, marks of lessons, or swipes."""
+"""The kinds of files that arrive: rosters, marks of lessons, swipes."""
 
 KINDS = ROSTERS, ATTENDANCE, SWIPES = ("rosters", "attendance", "swipes")

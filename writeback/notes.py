@@ -1,7 +1,7 @@
-"""Notes on files: what waits for a person, and writing that was begun and did not end.
+"""Notes on files: files that need a person, and interrupted writes.
 
-A school has one note on its rosters, about the last one. A command or a run leaves a note before its first
-write, and removes the note when no row is open. So a kill leaves a note, too.
+A school has one note on its rosters, about the last roster. A command or a run leaves a note before its first
+write, and removes the note when all rows are finished. So the note stays if the process is killed.
 """
 
 import stat
@@ -21,39 +21,39 @@ from writeback.store.location import is_writing, store_path
 from writeback.store.notes import DAY, Note
 from writeback.store.store import Store
 
-#: Days for which it is told that rows of a file of marks or swipes were refused.
-TOLD_FOR = 7
+#: Days for which a note on refused rows of marks or swipes is shown.
+SHOWN_DAYS = 7
 
 
 def leave_note(home: Path, note: Note) -> None:
-    """Note what a file needs. An earlier note on the file, or on an earlier roster, goes."""
+    """Store a note on a file. It replaces an earlier note on the file, or on an earlier roster."""
     with Store(home) as store:
         store.notes.leave(note)
 
 
-def forget(home: Path, note: Note) -> None:
-    """Remove the note on a file: there is nothing to do."""
+def remove_note(home: Path, note: Note) -> None:
+    """Remove the note on a file, since nothing is left to do."""
     with Store(home) as store:
         store.notes.forget(note)
 
 
-def begin(home: Path, note: Note) -> None:
-    """Note that rows are about to be written. note: what goes on with them after a kill."""
-    leave_note(home, structs.replace(note, counts="it was cut short, and how many rows wait is not known"))
+def note_begin(home: Path, note: Note) -> None:
+    """Store a note before the first write. note: has the command that continues after a kill."""
+    leave_note(home, structs.replace(note, counts="the number of open rows is not known"))
 
 
-def end(home: Path, note: Note, outcomes: Iterable[RowOutcome]) -> None:
-    """Note what is open of what was begun; nothing where nothing is."""
+def note_end(home: Path, note: Note, outcomes: Iterable[RowOutcome]) -> None:
+    """Store the number of unfinished rows in the note, or remove the note if there are none."""
     counts = counted(outcomes)
-    still = [f"{counts[name]:,} {name}" for name in ("waiting", "unconfirmed") if counts[name]]
-    if still:
-        leave_note(home, structs.replace(note, counts=", ".join(still)))
+    unfinished = [f"{counts[name]:,} {name}" for name in ("waiting", "unconfirmed") if counts[name]]
+    if unfinished:
+        leave_note(home, structs.replace(note, counts=", ".join(unfinished)))
     else:
-        forget(home, note)
+        remove_note(home, note)
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
-    """The note on a plan that needs a person; None: it needs nobody. waits: it was not applied yet."""
+    """The note on a plan that needs a person; None: the plan needs nobody. waits: it was not applied yet."""
     by_action = Counter(step.action for step in plan.steps)
     counts = ", ".join(f"{count:,} to {action}" for action, count in sorted(by_action.items()))
     open_counts = counts if waits else ""
@@ -63,26 +63,30 @@ def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | No
     return Note(ROSTERS, school_id, Path(plan.source).name, str(workbook), open_counts, len(plan.refused))
 
 
-def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Path) -> None:
-    """A plan was carried out: it waits no more. refused: so many of its rows were, results says why."""
+def close_plan_note(home: Path, plan: Plan, path: Path, refused: int, results: Path) -> None:
+    """Update the notes on a plan that was applied: it no longer waits.
+
+    Args:
+        refused: The number of refused rows.
+        results: The file with the reasons."""
     for note in _all_notes(home):
         if note.counts and not note.command and Path(note.path) == path.absolute().with_suffix(".xlsx"):
-            left = note_of(plan.school_id, plan, path, waits=False)
+            new_note = note_of(plan.school_id, plan, path, waits=False)
             if refused:
-                left = Note(ROSTERS, plan.school_id, note.name, str(results.absolute()), "", refused)
-            if left:
-                leave_note(home, left)
+                new_note = Note(ROSTERS, plan.school_id, note.name, str(results.absolute()), "", refused)
+            if new_note:
+                leave_note(home, new_note)
             else:
-                forget(home, note)
+                remove_note(home, note)
 
 
 def notes(home: Path) -> Iterator[Note]:
-    """All that is to be told, by school."""
+    """The notes to show to a person, by school."""
     all_notes = _all_notes(home)
     begun = {note.path for note in all_notes if note.command}
     for note in all_notes:
         if note.command:
-            # What is under way notes its own end; and who deletes a plan does not want it any more.
+            # A write that still runs updates its own note. A deleted plan is no longer wanted.
             if not is_writing(home) and _is_there(note):
                 yield note
         elif not note.counts or note.path not in begun:
@@ -97,11 +101,11 @@ def _all_notes(home: Path) -> list[Note]:
     if not store_path(home).exists():
         return []
     with Store(home) as store:
-        return list(store.notes.all(TOLD_FOR))
+        return list(store.notes.all(SHOWN_DAYS))
 
 
-def prune(home: Path, days: int) -> None:
-    """Delete plans, results and notes that are so old: they are about children."""
+def delete_old(home: Path, days: int) -> None:
+    """Delete plans, results and notes that are more than `days` days old, since they are about children."""
     with Store(home) as store:
         store.notes.prune(days)
     for path in (home / PLANS).glob("*"):

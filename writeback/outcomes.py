@@ -11,12 +11,12 @@ from campus.http.errors import CampusError, PlatformUnavailable, Transient, Unco
 from campus.identity_numbers import without_identity_numbers
 from warehouse.csv_cells import safe_cell
 
-#: written; unchanged: the platform had it so; refused: by us, before anything was sent, or by the platform;
-#: unconfirmed: nobody knows whether it was written; waiting: nothing was sent yet.
+#: written; unchanged: the platform had the row's values already; refused: by the checks before the request,
+#: or by the platform; unconfirmed: the row may have been written; waiting: nothing was sent yet.
 Outcome = Literal["written", "unchanged", "refused", "unconfirmed", "waiting"]
 
 
-#: Why the rest was left, at Ctrl-C or when the machine goes down.
+#: The reason of waiting rows after Ctrl-C or a shutdown.
 INTERRUPTED = "Interrupted: run the same command again, which looks at each row first."
 
 
@@ -24,9 +24,9 @@ INTERRUPTED = "Interrupted: run the same command again, which looks at each row 
 class RowOutcome:
     """The outcome of one row."""
 
-    #: Of the file; 0: none.
+    #: The line of the file; 0: none.
     line: int
-    #: What the row is about, without names.
+    #: Describes the row without names.
     key: str
     outcome: Outcome
     #: The reason.
@@ -34,8 +34,8 @@ class RowOutcome:
 
 
 def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome:
-    """The outcome of a row whose write, or a question before it, raised. sent: something that may be repeated
-    was sent, so that Transient may mean that it happened."""
+    """The outcome of a row whose write, or a request before the write, failed. sent: a repeatable write was
+    sent, which may have taken effect in spite of a Transient."""
     words = words_of(error)
     if isinstance(error, Transient) and not sent:
         return RowOutcome(line, key, "waiting", f"nothing was written: {words}")
@@ -44,10 +44,10 @@ def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome
 
 
 def words_of(error: CampusError | PlatformUnavailable) -> str:
-    """The reason for one row. A reason that ends all rows is given once, for all."""
+    """The reason for one row. A reason that stops all rows is short, since a report has it once in full."""
     halt = error if isinstance(error, PlatformUnavailable) else error.__cause__
     if isinstance(halt, PlatformUnavailable):
-        return "the platform did not answer" if halt.outage else "the platform takes no request of ours"
+        return "the platform did not respond" if halt.outage else "the platform accepts no requests of ours"
     assert isinstance(error, CampusError)
     return error.said or str(error)
 
@@ -63,7 +63,7 @@ def in_words(counts: Counter[str]) -> str:
 
 
 def write_outcomes(path: Path, outcomes: Sequence[RowOutcome]) -> None:
-    """Write them as CSV, in the order of their lines, for this user alone."""
+    """Write outcomes as CSV, by line, to a file that only this user can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
     with path.open("w", encoding="utf-8-sig", newline="") as file:

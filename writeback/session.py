@@ -1,4 +1,4 @@
-"""A session of writing: sends one write after the other, each with its record in the journal."""
+"""A write session: sends writes, and records each in the journal."""
 
 import asyncio
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ async def recorded(
         journal.end(number, REFUSED, error.status, error.said or error.message)
         raise
     except asyncio.CancelledError:
-        # Ctrl-C: nobody waits for the answer any more.
+        # Ctrl-C ended the wait for the response.
         journal.end(number, INTERRUPTED, 0, None)
         raise
     journal.end(number, DONE if written.status else FOUND, written.status, storable(written.value))

@@ -1,4 +1,4 @@
-"""The custom fields of a school's users: made, changed and removed."""
+"""Creates, changes and removes the custom fields of a school's users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +17,6 @@ from writeback.bindings import SendOnce
 from writeback.operations import CHANGE_FIELD, CREATE_FIELD, DELETE_FIELD, Operation, Write
 from writeback.outcomes import RowOutcome, failed
 
-#: "Letters and digits only."
-NAME = r"[A-Za-z0-9]+"
 TEXT, CHOICE = 1, 2
 
 
@@ -42,8 +40,8 @@ class FieldWriter:
         return {(field.name, field.role): field for field in user_fields}
 
     async def put(self, field: UserField) -> RowOutcome:
-        """Make a field as it is given, or change the one of its name and role. One whose type is not given
-        keeps its type and its options; a new one is a text."""
+        """Create a field, or change the existing field of its name and role. Without a type, an existing
+        field keeps its type and options, and a new field is a text."""
         sent = False
 
         async def current() -> UserField | None:
@@ -64,7 +62,7 @@ class FieldWriter:
         return RowOutcome(0, field.name, "written", "made" if before is None else "changed")
 
     async def remove(self, name: str) -> RowOutcome:
-        """Remove the fields of a name, whatever their roles: the interface names no role for it."""
+        """Remove all fields of a name, since the interface deletes by name and not by role."""
         sent = False
         try:
             if not [existing for existing, _ in await self.fields() if existing == name]:
@@ -92,7 +90,7 @@ def _content(field: UserField, before: UserField | None) -> dict[str, Any]:
     content = {"name": field.name, "label": field.label, "role": field.role, "type": type_}
     if type_ == CHOICE:
         return {**content, "options": options}
-    # A change says nothing of what it leaves out.
+    # A field keeps the values that a change leaves out.
     return {**content, "options": []} if before is not None and before.options else content
 
 

@@ -1,1 +1,1 @@
-"""A dataset of a million rows: this sync beside other ways to load it, on the same simulator."""
+"""Loads a dataset of a million rows with this sync and in other ways, from the same simulator."""

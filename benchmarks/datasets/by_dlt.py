@@ -1,4 +1,4 @@
-"""dlt's three ways into DuckDB. Runs in an environment of its own (benchmarks/requirements.lock)."""
+"""Loads with dlt in three ways into DuckDB. Runs in its own environment (benchmarks/requirements.lock)."""
 
 import os
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ class IdSegment(BasePaginator):
     """The specification's procedure: the next id_egt is the last id plus one, until there are no rows."""
 
     def update_state(self, response: Response, data: list[Any] | None = None) -> None:
-        """Note where the next page begins."""
+        """Store the first id of the next page."""
         self._has_next_page = bool(data)
         if data:
             self._next = data[-1]["id"] + 1
 
     def update_request(self, request: Request) -> None:
-        """Ask for the next page."""
+        """Request the next page."""
         request.params["id_egt"] = self._next
 
 
@@ -55,7 +55,7 @@ def rest_api_parquet(job: Job) -> Loaded:
 
 
 def rest_api(job: Job) -> Loaded:
-    """The declarative source as it comes, with DuckDB's default loader (INSERT of values)."""
+    """The declarative source with its defaults and DuckDB's default loader (INSERT of values)."""
     return _run(job, _rest_api(job))
 
 

@@ -1,4 +1,4 @@
-"""This sync as `campus sync --select 'key:"datasets/records"'` runs it: discovery, then all by Dagster."""
+"""Loads as `campus sync --select 'key:"datasets/records"'` does: discovery, then the load, by Dagster."""
 
 import os
 import time
@@ -9,25 +9,25 @@ from pydantic import SecretStr
 from benchmarks.datasets.source import DATASET, Job, Loaded, base_url
 from loading.datasets.tables import planned_tables
 from pipelines.definitions import load_definitions
-from pipelines.instance import open_instance
-from pipelines.lake import lake_of
-from pipelines.options import DatasetOptions, Options
+from pipelines.lake.opening import lake_of
+from pipelines.nights.sync import load, new_sync_id
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings
-from pipelines.sync import load, new_sync_id
+from pipelines.runs.instance import open_instance
+from pipelines.settings.options import DatasetOptions, Options
+from pipelines.settings.settings import Settings
 from warehouse.publish.fill import build_raw
 from warehouse.publish.publish import FILE
 
 
 def prepare(job: Job) -> None:
-    """An installation that has never loaded anything: Dagster's databases, and the lake's tables, empty."""
+    """Make a new installation: Dagster's databases and the lake's empty tables."""
     settings = _settings(job)
     with open_instance(settings), open_runtime(settings) as runtime:
         load_definitions(settings, runtime)
 
 
 def to_lake(job: Job) -> Loaded:
-    """Into the lake: segments side by side, decoded strictly, balanced, one ACID commit each."""
+    """Load into the lake: segments side by side, decoded strictly, balanced, one ACID commit each."""
     settings = _settings(job)
     phases = _sync(settings)
     files = f"{settings.lake_root}/datasets.{DATASET}/_school_id=*/*/*.parquet"
@@ -35,7 +35,7 @@ def to_lake(job: Job) -> Loaded:
 
 
 def to_table(job: Job) -> Loaded:
-    """The same, and from the lake into a table of the DuckDB file that analysts open."""
+    """Load into the lake, and from there into the DuckDB file for analysts."""
     settings = _settings(job)
     phases = _sync(settings)
     started = time.monotonic()
@@ -57,7 +57,7 @@ def _settings(job: Job) -> Settings:
 
 
 def _sync(settings: Settings) -> dict[str, float]:
-    """Run the jobs; how long each took, the first with what comes before it."""
+    """Run the jobs; return the seconds of each. The first includes the start-up before it."""
     phases = {}
     started = time.monotonic()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:

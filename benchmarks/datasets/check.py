@@ -1,4 +1,4 @@
-"""Whether the rows that a contender loaded are those that the platform has."""
+"""Compares the loaded rows of a contender with the platform's."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Sums:
-    """What is compared; numbers as text, so that they survive JSON."""
+    """The compared sums, as text, so that JSON keeps them exactly."""
 
     rows: str
     ids: str
@@ -30,7 +30,7 @@ class Sums:
 
 
 def truth(rows: int) -> Sums:
-    """The sums of the platform's first `rows` rows (whole pages), read with nothing but Python."""
+    """The sums of the platform's first `rows` rows (whole pages), computed in plain Python."""
     count = ids = ranks = remarks = names = passed = last_id = 0
     scores = Decimal(0)
     with connect(headers()) as client:
@@ -49,8 +49,8 @@ def truth(rows: int) -> Sums:
 
 
 def loaded(database: str, relation: str) -> Sums:
-    """The sums of what was loaded."""
-    import duckdb  # not where the truth is found
+    """The sums of the loaded rows."""
+    import duckdb  # `truth` does not need it
 
     with duckdb.connect(database, read_only=database != ":memory:") as connection:
         return Sums(*map(str, connection.execute(SUMS + relation).fetchone() or ()))

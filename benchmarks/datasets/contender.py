@@ -1,5 +1,5 @@
-"""One contender in a process of its own: its work is timed without the interpreter's start, the imports, and
-what its module has to `prepare` once for all loads.
+"""Runs one contender in a separate process. Its time excludes the interpreter's start, the imports, and
+`prepare` of its module.
 
 `python -m benchmarks.datasets.contender MODULE:FUNCTION JOB`, JOB as JSON; prints JSON.
 """
@@ -15,7 +15,7 @@ from benchmarks.datasets.source import Job
 
 
 def main() -> None:
-    """Run it and print what it took and where the rows are."""
+    """Run the contender; print its figures and the place of the rows."""
     name, function = sys.argv[1].split(":")
     module = importlib.import_module(f"benchmarks.datasets.{name}")
     work, prepare = getattr(module, function), getattr(module, "prepare", None)
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process and of those that it started and that have ended."""
+    """User and system time of this process and of its ended children."""
     return sum(os.times()[:4])
 
 

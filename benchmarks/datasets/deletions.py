@@ -1,8 +1,8 @@
-"""What a night costs after ten rows of a dataset were deleted, beside its first night.
+"""Measures the cost of a night after ten deletions in a dataset, compared with the first night.
 
     python -m benchmarks.datasets.deletions [--rows 1000000] [--deleted 10]
 
-Requests and bytes are those of the segments in quality.load_log; discovery and planning are not in it.
+Requests and bytes are those of the segments in quality.load_log; they exclude discovery and planning.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from pydantic import SecretStr
 
 from benchmarks.datasets.source import DATASET, SCHOOL_ID
 from pipelines.definitions import load_definitions
-from pipelines.instance import open_instance
-from pipelines.lake import lake_of
-from pipelines.options import DatasetOptions, Options
+from pipelines.lake.opening import lake_of
+from pipelines.nights.sync import load, new_sync_id
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings
-from pipelines.sync import load, new_sync_id
+from pipelines.runs.instance import open_instance
+from pipelines.settings.options import DatasetOptions, Options
+from pipelines.settings.settings import Settings
 from simulator.process import RunningSimulator, running
-from warehouse.lake.log_tables import LOAD_LOG
+from warehouse.lake.logs.tables import LOAD_LOG
 
 SEED = 31
 # Ids a segment: as campus.yaml has it, and such that a million rows are ten segments.

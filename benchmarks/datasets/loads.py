@@ -1,4 +1,4 @@
-"""The contenders, and one load of one of them: in a process of its own, into a fresh folder, checked."""
+"""The contenders. Each load runs in a separate process, into a new folder, and its rows are checked."""
 
 import json
 import os
@@ -18,7 +18,7 @@ Sums = dict[str, str]
 
 @dataclass(frozen=True)
 class Figures:
-    """What a load took. `cpu`: seconds of all its processes; `peak`: MB; `phases`: seconds of each."""
+    """The cost of a load. `cpu`: seconds of all its processes; `peak`: MB; `phases`: seconds of each."""
 
     rows: int
     seconds: float
@@ -29,7 +29,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Contender:
-    """`work`: module:function below this folder. `rows`: the option that says how many it loads."""
+    """`work`: module:function below this folder. `rows`: the option with its number of rows."""
 
     name: str
     work: str
@@ -57,7 +57,7 @@ def truth(rows: int, settings: dict[str, str]) -> Sums:
 
 
 def load(contender: Contender, sums: Sums, in_flight: int, settings: dict[str, str]) -> Figures:
-    """Load the rows whose sums these are; AssertionError where others were loaded."""
+    """Load the rows with these sums. Raises AssertionError if the loaded rows differ."""
     with tempfile.TemporaryDirectory() as folder:
         job = Job(last_id=int(sums["last_id"]), in_flight=in_flight, folder=folder)
         of_dlt = {"DLT_DATA_DIR": f"{folder}/dlt", "RUNTIME__DLTHUB_TELEMETRY": "false"}

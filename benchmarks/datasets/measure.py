@@ -1,4 +1,4 @@
-"""A command, and the memory that its processes took together at their most."""
+"""Runs a command and measures the peak memory of all its processes."""
 
 import os
 import subprocess
@@ -12,14 +12,14 @@ PERIOD = 0.03  # seconds between two looks
 
 
 class CommandFailed(Exception):
-    """The command ended with an error; the text is what it said."""
+    """The command failed; the text is its error output."""
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str, float]:
-    """What the command printed, and its peak memory in MB.
+    """Run the command; return its output and its peak memory in MB.
 
-    The peak is the greater of two: what all processes of its session held together at any look (pages that
-    they share count in each), and the most that the first one ever held. Raises CommandFailed.
+    The peak is the greater of two: the memory of all processes of its session at any look (shared pages count
+    in each), and the peak of the first process. Raises CommandFailed.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
@@ -38,16 +38,16 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str, fl
 
 
 def _session(leader: int) -> list[int]:
-    found = []
+    pids = []
     for pid in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
         with suppress(ProcessLookupError):
             if os.getsid(pid) == leader:
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def _memory(pid: int, name: str) -> int:
-    """A figure of /proc/PID/status in kB; 0 where the process has gone."""
+    """A figure of /proc/PID/status in kB; 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Without any framework: the floor, and the loop that a good engineer writes in an afternoon."""
+"""Loads without a framework: the floor, and a hand-written loop."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,7 @@ TYPED: Schema = AS_SENT | {
 
 
 def floor(job: Job) -> Loaded:
-    """The pages, fetched and thrown away."""
+    """Fetch the pages and drop them."""
 
     def read(client: httpx.Client, first: int, last: int) -> None:
         for _ in pages(client, first, last):
@@ -53,12 +53,12 @@ def floor(job: Job) -> Loaded:
 
 
 def loop(job: Job) -> Loaded:
-    """httpx, polars.read_json and a Parquet file a range; decimals and times stay the text that they are."""
+    """httpx, polars.read_json and a Parquet file for each range; decimals and times stay text."""
     return _to_parquet(job, AS_SENT)
 
 
 def typed_loop(job: Job) -> Loaded:
-    """The same with the types that the metadata names, as this sync has them."""
+    """The same, with the types of the metadata, as in this sync."""
     return _to_parquet(job, TYPED)
 
 

@@ -1,6 +1,6 @@
-"""The platform as the contenders ask it: a token, ranges of ids, and the pages of a range.
+"""The requests of the contenders: a token, ranges of ids, and the pages of a range.
 
-For the project's environment and for dlt's alike, so it needs nothing but httpx.
+It runs in the project's environment and in dlt's, so it needs only httpx.
 """
 
 import os
@@ -19,7 +19,7 @@ RANGE = 100_000  # ids that one thread reads before it takes the next ones
 
 @dataclass(frozen=True)
 class Job:
-    """What to load: the rows up to `last_id`, with so many requests in flight, into `folder`."""
+    """A load of the rows up to `last_id` into `folder`, with `in_flight` requests at a time."""
 
     last_id: int
     in_flight: int
@@ -33,8 +33,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Where DuckDB finds the rows: a relation of a database; the floor has none. `phases`: what a load of
-    several phases took for each, in seconds."""
+    """The loaded rows: a relation of a DuckDB database; the floor has none.
+
+    `phases`: the seconds of each phase of a load."""
 
     database: str = ":memory:"
     relation: str | None = None
@@ -47,7 +48,7 @@ def base_url() -> str:
 
 
 def headers() -> dict[str, str]:
-    """What every request carries, with a new token."""
+    """The headers of every request, with a new token."""
     body = {
         "grant_type": "client_credentials",
         "client_id": os.environ["CAMPUS_CLIENT_ID"],
@@ -59,7 +60,7 @@ def headers() -> dict[str, str]:
 
 
 def connect(with_headers: dict[str, str]) -> httpx.Client:
-    """A client of its own for each thread: a pool that threads share makes them wait for each other."""
+    """A client for one thread: threads with a shared pool would wait for each other."""
     return httpx.Client(base_url=base_url(), headers=with_headers, timeout=60)
 
 
@@ -79,7 +80,7 @@ def pages(client: httpx.Client, first: int, last: int) -> Iterator[bytes]:
 
 
 def _last_id(body: bytes) -> int:
-    """The id of the last row, taken from the text, so that who throws pages away need not decode them."""
-    found = re.compile(rb'\{"id":(\d+)').match(body, body.rindex(b'{"id":'))
-    assert found, body[-400:]
-    return int(found[1])
+    """The id of the last row, from the text, so that the floor need not decode pages."""
+    match = re.compile(rb'\{"id":(\d+)').match(body, body.rindex(b'{"id":'))
+    assert match, body[-400:]
+    return int(match[1])

@@ -1,8 +1,8 @@
-"""Each stage of this sync alone, one after the other on the same pages: what bounds it, and by how much.
+"""Measures each stage of this sync alone, one after the other on the same pages.
 
     python -m benchmarks.datasets.stages [--rows 250000] [--rounds 3]
 
-One segment in one process, as a lane of the sync reads it; nothing overlaps here, unlike in a sync.
+One segment in one process. Stages do not overlap here, unlike in a sync.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     with running(schools=1, dataset_rows=options.rows, log=False) as platform:
         config = ClientConfig(platform.base_url, platform.client_id, platform.client_secret)
-        uvloop.run(_fetch(config, options.rows))  # the simulator keeps what it made
+        uvloop.run(_fetch(config, options.rows))  # fills the simulator's cache
         rounds = [stages(config, options.rows) for _ in range(options.rounds)]
     print(f"{options.rows:,} rows, medians of {options.rounds}")
     print(f"{'':22}{'s':>8}{'CPU s':>8}{'rows/s':>12}{'rows/CPU s':>12}")
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def stages(config: ClientConfig, rows: int) -> dict[str, Took]:
-    """What each stage took."""
+    """The seconds and CPU seconds of each stage."""
     took: dict[str, Took] = {}
     dataset, bodies = _timed(took, "fetch", lambda: uvloop.run(_fetch(config, rows)))
     contract, key = dataset.source.contract, dataset.source.key
@@ -78,7 +78,7 @@ def stages(config: ClientConfig, rows: int) -> dict[str, Took]:
 
 @dataclass(frozen=True)
 class Load:
-    """A segment that is loaded again and again."""
+    """A segment that is loaded several times."""
 
     lake: Lake
     evolved: Evolved
@@ -86,7 +86,7 @@ class Load:
     rows: int
 
     def commit(self, took: dict[str, Took], batches: list[pa.RecordBatch], stage: str) -> None:
-        """Write and commit batches; `took` learns what the two stages took."""
+        """Write and commit batches; add the time of both stages to `took`."""
         started = datetime.now()
         table = self.evolved.table
         with StageWriter(table, self.scratch, synced_at=started) as spool:
@@ -117,13 +117,13 @@ def _timed(took: dict[str, Took], stage: str, work: Callable[[], T]) -> T:
 
 
 def _changed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same with another value in each row."""
+    """The batch with another value in each row."""
     ranks = pc.add(batch.column("rank"), 1)
     return batch.set_column(batch.schema.get_field_index("rank"), "rank", ranks)
 
 
 async def _fetch(config: ClientConfig, rows: int) -> tuple[DatasetSpec, list[bytes]]:
-    """The dataset as it is asked for, and its pages, one request at a time."""
+    """Fetch the dataset's definition and its pages, one request at a time."""
     async with Client(config, [DATASETS.scopes]) as client:
 
         async def get(path: str, **params: str | int) -> bytes:
@@ -133,8 +133,8 @@ async def _fetch(config: ClientConfig, rows: int) -> tuple[DatasetSpec, list[byt
         definition = parse_definition(await get(RECORDS.removesuffix("/records")))
         dataset = dataset_spec(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})
         firsts = range(1, rows + 1, PAGE)
-        question: dict[str, str | int] = {"id_elt": rows, "sort": "id", "paginated": 0, "limit": PAGE}
-        return dataset, [await get(RECORDS, id_egt=first, **question) for first in firsts]
+        parameters: dict[str, str | int] = {"id_elt": rows, "sort": "id", "paginated": 0, "limit": PAGE}
+        return dataset, [await get(RECORDS, id_egt=first, **parameters) for first in firsts]
 
 
 if __name__ == "__main__":

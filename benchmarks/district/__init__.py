@@ -1,1 +1,1 @@
-"""A district: what several workers do together."""
+"""Benchmarks of a district: several workers together."""

@@ -1,13 +1,13 @@
-"""A night that survives its faults: a store that answers 503, a killed worker, no broker and no Postgres.
+"""Runs a night with faults: a store that responds with 503, a killed worker, no broker and no Postgres.
 
     .venv/bin/python -m benchmarks.district.faults [--schools 4] [--students 12] [--share 1] [--without]
 
-Two workers on a PostgreSQL, a RabbitMQ, a Redis and an S3 server of its own, started from what is
-installed (Debian: `postgresql`, `rabbitmq-server`, `redis-server`; moto): the broker and Postgres are killed
-and started again. Each fault falls into a load. In the end the tables are compared with those of
-`campus sync` on a disk, and the load log is looked through for what was read again though it was committed
-and logged when the worker died. --share: of the seconds for which each is away; --without: no faults. Exit
-status 1: something is not as it should be.
+Two workers use their own PostgreSQL, RabbitMQ, Redis and S3 server, started from the installed programs
+(Debian: `postgresql`, `rabbitmq-server`, `redis-server`; moto). The broker and Postgres are killed and
+started again. Each fault happens during a load. In the end the tables are compared with those of
+`campus sync` on a disk, and the load log is searched for slices that were read again although they were
+committed and logged when the worker died. --share: the share of the seconds of each outage; --without: no
+faults. Exit status 1: a comparison failed.
 """
 
 import argparse
@@ -36,59 +36,59 @@ from benchmarks.district.night import (
 from pipelines.district.config import RESULT_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial
-from pipelines.lake import lake_of
+from pipelines.lake.opening import lake_of
 from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.settings import load_settings
+from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
-from tests.shared.object_store import BUCKET, ObjectStore, object_store
-from tests.shared.own_servers import Server, rabbitmq, redis
-from tests.shared.postgres import Postgres, postgres
+from tests.kits.servers.object_store import BUCKET, ObjectStore, object_store
+from tests.kits.servers.own_servers import Server, rabbitmq, redis
+from tests.kits.servers.postgres import Postgres, postgres
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOAD_LOG
-from warehouse.load.log_writer import standing_rows
+from warehouse.lake.logs.tables import LOAD_LOG
+from warehouse.load.logs.writer import standing_rows
 
-#: Seconds for which each is away, and between the end of one fault and the next.
+#: Seconds of each outage, and between the end of a fault and the next fault.
 STORE_AWAY, BROKER_AWAY, POSTGRES_AWAY, PAUSE = 60.0, 20.0, 30.0, 15.0
-#: Seconds within which a dead worker has to be noticed; those without Postgres, when nobody can look, aside.
+#: Seconds within which a dead worker must be detected, without the time when Postgres is away.
 NOTICED = 120.0
 
 
 @dataclass
 class Faults:
-    """Faults in their order: each begins while a school is loaded, some seconds after the one before.
+    """Faults in their order: each begins during the load of a school, some seconds after the last fault.
 
-    `done`: what happened, and when (seconds since the epoch). `killed`: the run that lost its worker, and
-    `held`: what was committed and logged when it did."""
+    `done`: the time of each fault (seconds since the epoch). `killed`: the run that lost its worker.
+    `committed`: the slices that were committed and logged at that time."""
 
     pending: list[Callable[[Trial], float]]
     pause: float
     done: dict[str, float] = field(default_factory=dict)
     killed: str = ""
-    held: set[tuple[str, str]] = field(default_factory=set)
+    committed: set[tuple[str, str]] = field(default_factory=set)
     _next: float = 0.0
 
     def __call__(self, district: Trial) -> None:
-        """Have the next fault happen, if it is its time."""
+        """Cause the next fault, if it is due."""
         if self.pending and time.monotonic() >= self._next and _loading(district):
             fault = self.pending.pop(0)
             self.done[fault.__name__] = time.time()
             self._next = time.monotonic() + fault(district) + self.pause
 
     def worker_killed(self, district: Trial) -> float:
-        """Kill a worker that is at a school, and its child. It is stopped first, so that it is certain what
-        it had committed."""
+        """Kill a worker that loads a school, and its child. It is stopped first, so that its commits are
+        certain."""
         self.killed, name = next(iter(_loading(district).items()))
-        worker = next(one for one in district.programs if one.log.stem == name.partition("@")[0])
+        worker = next(program for program in district.programs if program.log.stem == name.partition("@")[0])
         worker.send(signal.SIGSTOP)
         rows = standing_rows(lake_of(load_settings()))
-        self.held = {(row["resource"], row["slice"]) for row in rows if row["status"] == "ok"}
+        self.committed = {(row["resource"], row["slice"]) for row in rows if row["status"] == "ok"}
         worker.send(signal.SIGKILL)
         return 0.0
 
 
 @dataclass(frozen=True)
 class Services:
-    """What a district stands on, as far as it can be taken away. `share`: of the seconds for which it is."""
+    """The servers of a district that may fail. `share`: the share of the seconds of each outage."""
 
     postgres: Postgres
     broker: Server
@@ -97,7 +97,7 @@ class Services:
     _timers: list[Timer] = field(default_factory=list)
 
     def store_away(self, _: Trial) -> float:
-        """The store answers everything with 503."""
+        """The store responds to every request with 503."""
         self.store.fail(STORE_AWAY * self.share)
         return STORE_AWAY * self.share
 
@@ -117,26 +117,26 @@ class Services:
         return seconds
 
     def wait(self) -> None:
-        """Wait until all are back."""
+        """Wait until all servers run again."""
         for timer in self._timers:
             timer.join()
 
 
 @contextmanager
 def district(home: Path, platform: RunningSimulator, share: float) -> Iterator[Services]:
-    """A district of its own, named in the environment."""
+    """Start a district, and name it in the environment."""
     with postgres() as database, rabbitmq() as (server, broker), redis() as results, object_store() as store:
-        more = store.environment | {RESULT_URL: results, "CAMPUS_LAKE": f"s3://{BUCKET}/lake"}
+        extra_settings = store.environment | {RESULT_URL: results, "CAMPUS_LAKE": f"s3://{BUCKET}/lake"}
         services = Services(database, server, store, share)
-        with settings_of_a_district(home, platform, database.url, broker, more):
+        with settings_of_a_district(home, platform, database.url, broker, extra_settings):
             try:
                 yield services
             finally:
                 services.wait()
 
 
-def asked_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
-    """What was read after the worker's death though it had been committed and logged before."""
+def read_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
+    """The slices that were read after the worker's death although they were committed and logged before."""
     died = faults.done.get("worker_killed")
     if died is None:
         return []
@@ -147,13 +147,13 @@ def asked_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
         {
             (row["resource"], row["slice"])
             for row in after
-            if str(row["started_at"]) > began and (row["resource"], row["slice"]) in faults.held
+            if str(row["started_at"]) > began and (row["resource"], row["slice"]) in faults.committed
         }
     )
 
 
 def by_sync(home: Path, platform: RunningSimulator) -> dict[str, str]:
-    """The digests of what `campus sync` loads into a home of its own."""
+    """The digests of the tables that `campus sync` loads into a new home."""
     home.mkdir()
     settings = settings_for(platform, home)
     subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
@@ -167,7 +167,7 @@ def noticed(had: Night, faults: Faults) -> float:
 
 
 def main() -> None:
-    """Have a night with faults, compare and print."""
+    """Run a night with faults, compare and print."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--schools", type=int, default=4)
     arguments.add_argument("--students", type=int, default=12)
@@ -185,31 +185,31 @@ def main() -> None:
             if not options.without:
                 faults.pending += [services.store_away, faults.worker_killed]
                 faults.pending += [services.broker_away, services.postgres_away]
-            had = night(services.postgres.url, 2, options.schools, meanwhile=faults, tell=print)
+            had = night(services.postgres.url, 2, options.schools, meanwhile=faults, report=print)
             lake = lake_of(load_settings())
-            found, again = digests(lake), asked_again(lake, faults)
+            tables, again = digests(lake), read_again(lake, faults)
         requests = len(platform.log())
         platform.clear_log()
         expected = by_sync(Path(folder) / "sync", platform)
         alone = len(platform.log())
     show(had, faults)
-    differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
-    print(f"{len(found)} tables, other than by campus sync on a disk: {differ or 'none'}")
+    differ = sorted(name for name in expected | tables if expected.get(name) != tables.get(name))
+    print(f"{len(tables)} tables; different from campus sync on a disk: {differ or 'none'}")
     print(f"{requests} requests; campus sync alone: {alone}")
-    print(f"{len(faults.held)} slices committed when the worker died, of these read again: {again or 'none'}")
+    print(f"{len(faults.committed)} slices committed when the worker died; read again: {again or 'none'}")
     late_by = 0.0
     if faults.killed:
         after = noticed(had, faults)
         late_by = after - POSTGRES_AWAY * options.share - NOTICED
         print(f"its run was reported as failed after {after:.0f} s")
     if faults.pending:
-        raise SystemExit("the night was over before all faults had happened: more schools make it longer")
+        raise SystemExit("the night ended before all faults: use more schools")
     if differ or again or late_by > 0 or not had.all_loaded:
-        raise SystemExit("this is not as it should be")
+        raise SystemExit("a comparison failed")
 
 
 def show(had: Night, faults: Faults) -> None:
-    """What happened when, and how each run ended."""
+    """Print the time of each fault, and the end of each run."""
     begun = min(record.start_time for record in had.runs if record.start_time)
     for name, at in faults.done.items():
         print(f"{at - begun:7.0f} s  {name.replace('_', ' ')}")
@@ -220,7 +220,7 @@ def show(had: Night, faults: Faults) -> None:
 
 
 def _loading(district: Trial) -> dict[str, str]:
-    """The runs that load a school, and the worker that is at each."""
+    """The runs that load a school, with the worker of each."""
     with suppress(*NO_ANSWER):
         runs = district.instance.get_runs(
             dg.RunsFilter(job_name=SCHOOL_NIGHT, statuses=[dg.DagsterRunStatus.STARTED])

@@ -1,4 +1,4 @@
-"""A night by workers: what is started for it, and what is known of it afterwards."""
+"""Runs a night with workers, and describes it afterwards."""
 
 import hashlib
 import os
@@ -16,31 +16,33 @@ import dagster as dg
 from sqlalchemy import create_engine, make_url, text
 
 from benchmarks.child import settings_for
-from benchmarks.district.shared import POSTGRES
+from campus.attendance.by_students import STATISTICS
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES
-from pipelines.automation import runs_under_way
 from pipelines.definitions import DISCOVERY
 from pipelines.district.config import BROKER_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial, trial
-from pipelines.due import SCHOOL_TAG
-from pipelines.instance import POSTGRES_URL, open_instance
+from pipelines.nights.run_state import runs_under_way
 from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.settings import load_settings
+from pipelines.runs.instance import POSTGRES_URL, open_instance
+from pipelines.runs.partition_selection import SCHOOL_TAG
+from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator
 from warehouse.lake.delta import Lake
 
 BIN = Path(sys.executable).parent
-#: Differ from load to load: when a row was read, which stands for a deletion without a time, too.
-TIMES = {"_synced_at", "_deleted_at"}
+POSTGRES = "postgresql+psycopg2://127.0.0.1:5432/postgres"
+#: Columns that differ between loads: the time of reading, also used for deletions without a time, and the
+#: statistics of a session, which only one of two routes shows. A run that goes on may take the other route.
+DIFFERENT = {"_synced_at", "_deleted_at", *STATISTICS}
 PATIENCE = 1800.0
 
 
 @dataclass(frozen=True)
 class Night:
-    """The runs of the schools, and what each had to do with time (seconds since the epoch)."""
+    """The runs of the schools; times are seconds since the epoch."""
 
     runs: list[dg.RunRecord]
 
@@ -52,7 +54,7 @@ class Night:
 
     @property
     def all_loaded(self) -> bool:
-        """Whether each school was loaded in the end, be it by another run than the first."""
+        """Whether each school was loaded in the end, by any of its runs."""
         loaded = {
             record.dagster_run.tags[SCHOOL_TAG] for record in self.runs if record.dagster_run.is_success
         }
@@ -71,10 +73,10 @@ def environment(
     platform: RunningSimulator,
     postgres: str = POSTGRES,
     *,
-    more: Mapping[str, str] = MappingProxyType({}),
+    extra: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """A database and a virtual host of its own, named in the environment with the rest; yields the
-    database's address. more: settings."""
+    """Make a database and a virtual host, and set the environment; yields the database's address.
+    extra: further settings."""
     name = f"campus_{uuid.uuid4().hex[:12]}"
     address = make_url(postgres).set(database=name).render_as_string(hide_password=False)
     _sql(postgres, f"CREATE DATABASE {name}")
@@ -82,7 +84,7 @@ def environment(
     _rabbitmq("set_permissions", "--vhost", name, "guest", ".*", ".*", ".*")
     broker = f"amqp://guest:guest@127.0.0.1:5672/{name}"
     try:
-        with settings_of_a_district(home, platform, address, broker, more):
+        with settings_of_a_district(home, platform, address, broker, extra):
             yield address
     finally:
         _rabbitmq("delete_vhost", name)
@@ -91,11 +93,11 @@ def environment(
 
 @contextmanager
 def settings_of_a_district(
-    home: Path, platform: RunningSimulator, postgres: str, broker: str, more: Mapping[str, str]
+    home: Path, platform: RunningSimulator, postgres: str, broker: str, extra: Mapping[str, str]
 ) -> Iterator[None]:
-    """The settings of a district in the environment. postgres, broker: addresses; more: settings."""
+    """Set the environment of a district. postgres, broker: addresses; extra: further settings."""
     before = dict(os.environ)
-    os.environ |= settings_for(platform, home) | {POSTGRES_URL: postgres, BROKER_URL: broker, **more}
+    os.environ |= settings_for(platform, home) | {POSTGRES_URL: postgres, BROKER_URL: broker, **extra}
     try:
         yield
     finally:
@@ -110,14 +112,15 @@ def night(
     *,
     ends: Callable[[list[dg.RunRecord]], bool] | None = None,
     meanwhile: Callable[[Trial], None] = lambda _: None,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Night:
-    """Discover by a daemon, and load by so many workers. ends: when it is over, by its runs; else when all
-    have ended. meanwhile: is called once a second."""
+    """Discover with a daemon, and load with `workers` workers.
+
+    ends: whether the night is over, by its runs; default: all have ended. meanwhile: called each second."""
     settings = load_settings()
     with (
         open_instance(settings) as instance,
-        trial(settings.home, workers, None, instance, address, tell) as running,
+        trial(settings.home, workers, None, instance, address, report) as running,
     ):
         launch = [BIN / "dagster", "job", "launch", "-m", "pipelines.definitions", "-j", DISCOVERY]
         subprocess.run(launch, check=True, stdout=subprocess.DEVNULL)
@@ -137,18 +140,20 @@ def night(
 
 
 def lake_in(home: Path) -> Lake:
-    """The lake of a home, where the settings name no other place."""
+    """The default lake of a home."""
     return Lake(str(home / "lake"))
 
 
 def digests(lake: Lake) -> dict[str, str]:
-    """What a lake holds, a digest a table."""
+    """A digest of each table of a lake."""
     tables = [*(TABLES | {"v1_users": users_table(lake)}).values(), *planned_tables(lake)]
     return {
         table.name: hashlib.sha256(
             "\n".join(
                 sorted(
-                    str([value is None if name in TIMES else value for name, value in sorted(row.items())])
+                    str(
+                        [value is None if name in DIFFERENT else value for name, value in sorted(row.items())]
+                    )
                     for row in lake.read(table, alive=False).to_pylist()
                 )
             ).encode()

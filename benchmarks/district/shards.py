@@ -1,15 +1,14 @@
-"""Shards of a district: what a worker takes to build each, and what it takes to open them all.
+"""Measures the build of each shard of a district, and queries on all shards.
 
     .venv/bin/python -m benchmarks.district.shards [--schools 48] [--semesters 2] [--per-shard 16]
         [--memory-limit 1500MB] [--freeze] [--build N] [--nights 1] [--open 32] [--home FOLDER]
 
-Schools of 2,000 students are written straight into a lake (benchmarks.marts.lake), 1.2 million records of
-attendance a school and semester: 48 schools and two semesters are 117 million. Then each shard is built in a
-process of its own, by the run that a worker would make of it, and district.duckdb; then again as after a
-night on which each school's present semester has changed; then questions are put to all shards by
-`campus sql`, `--open` of them: links to the files that were built, each read for some of its schools alone.
-`--freeze`: semesters that are over have files of their own. A lake that is in the folder already is taken as
-it is. Needs 5 GB of disk.
+Schools of 2,000 students are written directly into a lake (benchmarks.marts.lake), with 1.2 million records
+of attendance a school and semester: 48 schools and two semesters are 117 million. A worker's run builds each
+shard in a separate process, then district.duckdb. The builds are repeated after a night that changes each
+school's present semester. Then `campus sql` queries `--open` shards: links to the built files, each read for
+some of its schools. `--freeze`: past semesters have separate files. An existing lake in the folder is used.
+Needs 5 GB of disk.
 """
 
 import argparse
@@ -30,20 +29,20 @@ from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
 from loading.tables import TABLES
 from pipelines.definitions import DISTRICT_JOB, PUBLISH, build_definitions
-from pipelines.instance import open_instance
-from pipelines.lake import lake_of
-from pipelines.publication import shards_to_build
+from pipelines.lake.opening import lake_of
+from pipelines.publication.due_shards import shards_to_build
 from pipelines.resources import runtime_without_platform
-from pipelines.settings import load_settings
+from pipelines.runs.instance import open_instance
+from pipelines.settings.settings import load_settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import now
-from warehouse.load.log_writer import record
+from warehouse.load.logs.load_log import now
+from warehouse.load.logs.writer import record
 from warehouse.published.manifest import Shard
-from warehouse.published.shards import Shards, change, manifest
+from warehouse.published.shards import Shards, change, read_manifest
 
 CAMPUS = str(Path(sys.executable).with_name("campus"))
-QUESTIONS = {
+QUERIES = {
     "open": "SELECT 1",
     "count all records": "SELECT count(*) FROM core.fct_attendance",
     "one school": "SELECT level, count(*) FROM marts.early_warning WHERE school_id = 7 GROUP BY 1",
@@ -57,12 +56,14 @@ def main() -> None:
     parser.add_argument("--schools", type=int, default=48)
     parser.add_argument("--semesters", type=int, default=2, choices=(1, 2, 3, 4))
     parser.add_argument("--per-shard", type=int, default=16, help="schools")
-    parser.add_argument("--memory-limit", help="of DuckDB; default: that of an installation")
-    parser.add_argument("--freeze", action="store_true", help="semesters that are over")
-    parser.add_argument("--nights", type=int, default=1, help="that change the present semester")
-    parser.add_argument("--build", type=int, help="so many shards; default: all that are due")
-    parser.add_argument("--open", type=int, default=32, help="shards that questions are put to")
-    parser.add_argument("--home", type=Path, help="where all is kept; default: nowhere")
+    parser.add_argument("--memory-limit", help="of DuckDB; default: as in an installation")
+    parser.add_argument("--freeze", action="store_true", help="freeze past semesters")
+    parser.add_argument(
+        "--nights", type=int, default=1, help="number of nights that change the present semester"
+    )
+    parser.add_argument("--build", type=int, help="number of shards; default: all due ones")
+    parser.add_argument("--open", type=int, default=32, help="number of shards to query")
+    parser.add_argument("--home", type=Path, help="folder to keep; default: a temporary one")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child is not None:
@@ -79,11 +80,11 @@ def main() -> None:
             measure_builds(options.build)
         if options.open:
             spread(options.open)
-            measure_questions()
+            measure_queries()
 
 
 def prepare(home: Path, schools: int, semesters: int) -> None:
-    """The lake, and what its load log has to say for its schools to be known."""
+    """Write the lake, with load log rows for its schools."""
     if (home / "lake").exists():
         return
     began, lake = time.monotonic(), Lake(str(home / "lake"))
@@ -99,33 +100,42 @@ def prepare(home: Path, schools: int, semesters: int) -> None:
         "platform_day": date(2026, 6, 30),
     }
     ids = range(1, schools + 1)
-    record(lake, loads=[{**load, "_school_id": one, "slice": f"{one}:{one * 10}:18"} for one in ids])
+    record(
+        lake,
+        loads=[
+            {**load, "_school_id": school_id, "slice": f"{school_id}:{school_id * 10}:18"}
+            for school_id in ids
+        ],
+    )
     size = sum(path.stat().st_size for path in (home / "lake").rglob("*") if path.is_file())
     print(f"{schools} schools written in {time.monotonic() - began:.0f} s: {size / 1e6:,.0f} MB")
 
 
 def change_present(lake: Lake, schools: int) -> None:
-    """What a night finds: of each school's present semester a record, a score and a grade are gone."""
+    """Delete a record, a score and a grade in each school's present semester."""
     for name in ("attendance_records", "scores", "grades"):
         table = TABLES[name]
         for school in range(1, schools + 1):
             slice = Slice.of(_school_id=school, _semester_id=school * 10)
             if "_week" in table.slice_columns:
                 slice = Slice.of(_school_id=school, _semester_id=school * 10, _week=18)
-            held = lake.read(table, slice, alive=False)
-            write_deltalake(lake.open(table), held.slice(1), mode="overwrite", predicate=slice.predicate)
+            rows = lake.read(table, slice, alive=False)
+            write_deltalake(lake.open(table), rows.slice(1), mode="overwrite", predicate=slice.predicate)
 
 
-def configure(home: Path, per_shard: int, memory_limit: str | None, *, freeze: bool = False) -> None:
+def configure(
+    home: Path, per_shard: int, memory_limit: str | None, *, freeze: bool = False, has_tables: bool = False
+) -> None:
     """Write campus.yaml."""
     lines = ["publish:", f"  schools_per_shard: {per_shard}"]
     lines += ["  freeze_after_days: 0"] if freeze else []
+    lines += ["  tables: delta"] if has_tables else []
     lines += [f"  memory_limit: {memory_limit}"] if memory_limit else []
     (home / "campus.yaml").write_text("\n".join(lines) + "\n")
 
 
 def measure_builds(at_most: int | None) -> None:
-    """A look at which shards are due, the build of each, and that of district.duckdb."""
+    """Find the due shards; build each of them, and district.duckdb."""
     settings = load_settings()
     assert settings.shards
     with open_instance(settings) as instance:
@@ -137,22 +147,21 @@ def measure_builds(at_most: int | None) -> None:
     print(f"{'':30}{'s':>8}{'CPU s':>8}{'peak MB':>9}{'file MB':>9}{'frozen MB':>11}", flush=True)
     for name in due[:at_most]:
         cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", name])
-        published = manifest(settings.shards).shard(name).published
+        published = read_manifest(settings.shards).shard(name).published
         assert published
         frozen = f"{published.frozen.bytes / 1e6:11,.0f}" if published.frozen else ""
         print(f"shard {name:24}{cells}{published.bytes / 1e6:9,.0f}{frozen}", flush=True)
     cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", ""])
-    made = manifest(settings.shards).district
+    made = read_manifest(settings.shards).district
     assert made
     print(f"{'district.duckdb':30}{cells}{made.bytes / 1e6:9,.0f}", flush=True)
 
 
 def spread(number: int) -> None:
-    """Have the manifest name so many shards: of each file that was built as many links, each with some of its
-    schools."""
+    """Make the manifest name `number` shards: links to built files, each with some of their schools."""
     shards = load_settings().shards
     assert shards
-    built = [(shard, shard.published) for shard in manifest(shards).shards if shard.published]
+    built = [(shard, shard.published) for shard in read_manifest(shards).shards if shard.published]
     named: list[Shard] = []
     for place, (shard, published) in enumerate(built):
         links = min(number // len(built) + (place < number % len(built)), len(shard.schools))
@@ -167,29 +176,29 @@ def spread(number: int) -> None:
 
 
 def _linked(shards: Shards, file: str, name: str) -> str:
-    """The name of a published file's link, as a file of another shard."""
+    """Link a published file as a file of another shard; return its name."""
     link = f"shards/{name}/{Path(file).name}"
     (Path(shards.root) / link).parent.mkdir(parents=True, exist_ok=True)
     os.link(Path(shards.root) / file, Path(shards.root) / link)
     return link
 
 
-def measure_questions() -> None:
-    """`campus sql` on all shards, each question a process of its own; the second time files are cached."""
-    for words, query in QUESTIONS.items():
+def measure_queries() -> None:
+    """Run each query twice by `campus sql` on all shards; the second time files are cached."""
+    for label, query in QUERIES.items():
         for _ in range(2):
-            print(f"{words:30}{measured([CAMPUS, 'sql', query])}", flush=True)
+            print(f"{label:30}{measured([CAMPUS, 'sql', query])}", flush=True)
 
 
 def measured(command: Sequence[str]) -> str:
-    """Seconds, CPU seconds and peak memory of a command, as columns."""
+    """Run a command; return seconds, CPU seconds and peak memory as columns."""
     before, began = _children_cpu(), time.monotonic()
     _, peak = run(command, os.environ)
     return f"{time.monotonic() - began:8.1f}{_children_cpu() - before:8.1f}{peak:9,.0f}"
 
 
 def run_job(shard: str) -> None:
-    """The run that a worker makes of a shard, in this process; of district.duckdb where none is named."""
+    """Run a worker's job for a shard in this process; for district.duckdb if `shard` is empty."""
     settings = load_settings()
     definitions = build_definitions(settings, runtime_without_platform(settings))
     job = definitions.resolve_job_def(PUBLISH if shard else DISTRICT_JOB)

@@ -1,11 +1,11 @@
-"""What workers add: the same tables, and how much sooner; and how soon the daemon has asked for a night.
+"""Compares one worker, two workers and `campus sync`, and measures how soon the daemon requests the runs.
 
     .venv/bin/python -m benchmarks.district.workers [--schools 4] [--latency 0.05]
     .venv/bin/python -m benchmarks.district.workers --submission 50
 
 Needs PostgreSQL and RabbitMQ on this machine (Debian: `postgresql`, `rabbitmq-server`), and the right to make
 virtual hosts (rabbitmqctl). DAGSTER_POSTGRES_URL names another PostgreSQL. The platform is a simulator
-of its own, and answers each request so many seconds late.
+that delays each response by --latency seconds.
 """
 
 import argparse
@@ -15,9 +15,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.child import settings_for
-from benchmarks.district.night import BIN, Night, digests, environment, lake_in, night
-from benchmarks.district.shared import POSTGRES
-from pipelines.instance import POSTGRES_URL
+from benchmarks.district.night import BIN, POSTGRES, Night, digests, environment, lake_in, night
+from pipelines.runs.instance import POSTGRES_URL
 from simulator.process import RunningSimulator, running
 
 
@@ -38,7 +37,7 @@ def main() -> None:
 
 
 def load(folder: Path, schools: int, students: int, latency: float, postgres: str) -> None:
-    """One worker, two, and `campus sync`."""
+    """Load with one worker, two, and `campus sync`."""
     late = {"kind": "slow", "seconds": latency}
     with running(schools=schools, students=students, faults=(late,)) as platform:
         nights = {}
@@ -50,25 +49,25 @@ def load(folder: Path, schools: int, students: int, latency: float, postgres: st
         subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
     expected = digests(lake_in(folder / "sync"))
     for workers in (1, 2):
-        found = digests(lake_in(folder / str(workers)))
-        differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
-        print(f"{workers} workers: {len(found)} tables, other than by campus sync: {differ or 'none'}")
+        tables = digests(lake_in(folder / str(workers)))
+        differ = sorted(name for name in expected | tables if expected.get(name) != tables.get(name))
+        print(f"{workers} workers: {len(tables)} tables; different from campus sync: {differ or 'none'}")
 
 
 def by_workers(home: Path, platform: RunningSimulator, workers: int, schools: int, postgres: str) -> Night:
-    """A night of so many workers, in a home of its own."""
+    """Run a night with `workers` workers, in a new home."""
     with environment(home, platform, postgres) as address:
         return night(address, workers, schools)
 
 
 def submit(folder: Path, schools: int, postgres: str) -> None:
-    """Until the daemon has asked for each school; one worker is at their loads meanwhile."""
+    """Measure until the daemon has requested each school's run, while one worker loads."""
     with (
         running(schools=schools, students=8, semesters=1) as platform,
         environment(folder, platform, postgres) as address,
     ):
-        asked = night(address, 1, schools, ends=lambda runs: len(runs) >= schools)
-        print(f"{schools} schools asked for, {asked.submission:.2f} s a school", flush=True)
+        result = night(address, 1, schools, ends=lambda runs: len(runs) >= schools)
+        print(f"{schools} schools' runs requested, {result.submission:.2f} s a school", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Spreadsheets of a wide table, written side by side."""
+"""Benchmarks of files for people."""

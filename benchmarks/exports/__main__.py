@@ -1,9 +1,9 @@
-"""A table of 200,000 rows and 20 columns as a workbook: this project, pandas and openpyxl side by side.
+"""Writes a table of 200,000 rows and 20 columns as a workbook with this project, pandas and openpyxl.
 
     python -m benchmarks.exports [--rows 200000] [--rounds 3] [--only WRITER ...]
 
-pandas and openpyxl live in .venv-bench (`make bench-setup`). The writers take turns, each in a process of its
-own.
+pandas and openpyxl are installed in .venv-bench (`make bench-setup`). The writers alternate, each in a
+separate process.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def measure(name: str, published: Path, target: Path) -> tuple[float, ...]:
-    """Seconds, CPU seconds, peak memory in MB and size in MB of one writing."""
+    """Write once; return seconds, CPU seconds, peak memory in MB and size in MB."""
     python = sys.executable if name == "campus" else str(BENCH)
     command = [python, "-m", "benchmarks.exports.writers", name, str(published), str(target)]
     printed, peak = run(command, {**os.environ, "PYTHONPATH": str(ROOT)})

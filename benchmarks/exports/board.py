@@ -1,10 +1,10 @@
-"""The board of a school of 2,000 students and 60 classes: seconds and size, the first one in a home and the
-next, each in a process of its own from its start to its end.
+"""Writes the board of a large school, first in a new home and then again: seconds and size. Each is a
+separate process from its start to its end.
 
     python -m benchmarks.exports.board PUBLISHED SCHOOL [--times 9]
 
-PUBLISHED is a campus.duckdb, as of `campus demo`. The students and classes of SCHOOL are told `times` times
-over in a copy of it.
+PUBLISHED is a campus.duckdb, as of `campus demo`. A copy of it repeats the students and classes of SCHOOL
+`times` times.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import duckdb
 
-#: What the board reads that has rows of students or classes, and which of its columns tell these apart.
+#: The tables of the board with rows of students or classes, and the columns that identify these.
 COPIED = {
     "marts.early_warning": ("student_id", "admin_class_id"),
     "marts.attendance_student_semester": ("student_id", "admin_class_id"),
@@ -40,7 +40,7 @@ assert isinstance(written, Written), written
 
 
 def main() -> None:
-    """Multiply, write the page, print what it took."""
+    """Multiply the school, write the page, print the cost."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("published", type=Path)
     parser.add_argument("school", type=int)
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def multiply(file: Path, school_id: int, times: int) -> None:
-    """Tell a school's students and classes so many times over."""
+    """Repeat a school's students and classes `times` times."""
     with closing(duckdb.connect(str(file))) as con:
         for table, keys in COPIED.items():
             moved = ", ".join(f"{key} + {STEP} * (i + 1) AS {key}" for key in keys)

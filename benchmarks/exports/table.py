@@ -1,4 +1,4 @@
-"""A published file with one table of mixed types: what every writer writes."""
+"""A published file with one table of mixed types, which every writer reads."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ COLUMNS = """
 
 
 def make(path: Path, rows: int) -> None:
-    """Write the file, with what a published one says of itself."""
+    """Write the file, with the tables that describe a published file."""
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE SCHEMA marts")
         con.execute("CREATE SCHEMA core")

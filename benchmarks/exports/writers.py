@@ -1,7 +1,7 @@
-"""One writer in a process of its own: `python -m benchmarks.exports.writers WRITER PUBLISHED TARGET`.
+"""Runs one writer in this process: `python -m benchmarks.exports.writers WRITER PUBLISHED TARGET`.
 
-Each reads the table of the published file and leaves one workbook; prints the seconds and CPU seconds,
-without the interpreter's start and the imports. Run in .venv-bench, but for `campus`.
+A writer reads the table of the published file and writes one workbook. Prints seconds and CPU seconds,
+without the interpreter's start and the imports. Runs in .venv-bench, except `campus`.
 """
 
 import sys
@@ -16,7 +16,7 @@ from benchmarks.exports.table import SCHOOL, TABLE
 
 
 def campus(published: Path, target: Path) -> Callable[[], None]:
-    """This project: what `campus export marts.lessons` does."""
+    """This project: writes as `campus export marts.lessons` does."""
     from exports.export import Options, Written, export
 
     def write() -> None:
@@ -28,7 +28,7 @@ def campus(published: Path, target: Path) -> Callable[[], None]:
 
 
 def pandas_xlsxwriter(published: Path, target: Path) -> Callable[[], None]:
-    """pandas.to_excel with the engine that is its default where xlsxwriter is installed."""
+    """pandas.to_excel with xlsxwriter, its default engine if installed."""
     return _pandas(published, target, "xlsxwriter")
 
 
@@ -97,7 +97,7 @@ WRITERS = {
 
 
 def main() -> None:
-    """Write with one of them and print the seconds."""
+    """Write with one writer and print the seconds."""
     name, published, target = sys.argv[1:]
     write = WRITERS[name](Path(published), Path(target))
     started, cpu = time.monotonic(), time.process_time()

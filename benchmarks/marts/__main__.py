@@ -1,8 +1,8 @@
-"""The published file built from a lake of generated schools: seconds, memory, size, and each mart's share.
+"""Builds the published file from a lake of generated schools: seconds, memory, size, and each mart's share.
 
     python -m benchmarks.marts [--records 1000000 10000000 50000000] [--rounds 5] [--home FOLDER]
 
-Needs about 3 GB of disk for 50 million records. A lake that is in the folder already is taken as it is.
+Needs about 3 GB of disk for 50 million records. An existing lake in the folder is used.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--records", type=int, nargs="+", default=[1_000_000, 10_000_000, 50_000_000])
     parser.add_argument("--rounds", type=int, default=5, help="of marts beside hand-written queries; 0: none")
-    parser.add_argument("--home", type=Path, help="where lakes and files are kept; default: nowhere")
+    parser.add_argument("--home", type=Path, help="folder to keep; default: a temporary one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         for records in options.records:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(home: Path) -> dict[str, Any]:
-    """One build in a process of its own: what benchmarks.marts.build says, its CPU and its peak memory."""
+    """Build in a separate process; return the figures of benchmarks.marts.build, CPU and peak memory."""
     before, started = _children_cpu(), time.monotonic()
     output, peak = run([sys.executable, "-m", "benchmarks.marts.build", str(home)], os.environ)
     figures: dict[str, Any] = json.loads(output)
@@ -48,7 +48,7 @@ def measure(home: Path) -> dict[str, Any]:
 
 
 def report_build(records: int, figures: dict[str, Any]) -> None:
-    """The build as a whole, its stages, and what each mart takes of the time of all nodes."""
+    """Print the whole build, its stages, and each mart's share of the time of all nodes."""
     nodes = figures["nodes"]
     total = sum(nodes.values())
     print(f"\n{records:,} records, load average {os.getloadavg()[0]:.0f}")
@@ -65,7 +65,7 @@ def report_build(records: int, figures: dict[str, Any]) -> None:
 
 
 def report_pairs(home: Path, rounds: int) -> None:
-    """Marts beside hand-written queries for the same numbers."""
+    """Compare marts with hand-written queries for the same numbers."""
     print(f"  {'CPU s':32}{'mart':>8}{'by hand':>9}{'ratio':>7}")
     for pair in compare(build_in(home), rounds):
         print(f"  {pair.mart:32}{min(pair.models):8.2f}{min(pair.queries):9.2f}{pair.ratio:7.2f}")

@@ -1,4 +1,4 @@
-"""One build of the published file from a lake: what each part of it takes.
+"""Builds the published file from a lake, and measures each part.
 
 python -m benchmarks.marts.build HOME      with the lake in HOME/lake; prints one line of JSON
 """
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
-from pipelines.options import Options
+from pipelines.settings.options import Options
 from warehouse.lake.delta import Lake
 from warehouse.publish.build import build_models, project_of
-from warehouse.publish.dbt_project import PROJECT, Build
 from warehouse.publish.fill import build_raw
-from warehouse.publish.model_runner import Built, Checked
+from warehouse.publish.models.dbt_project import PROJECT, Build
+from warehouse.publish.models.model_runner import Built, Checked
 from warehouse.publish.publish import publish
 
 
@@ -50,14 +50,15 @@ def build_in(home: Path) -> Build:
 
 
 def seconds_by_node(done: Iterable[Built | Checked]) -> dict[str, float]:
-    """The nightly build; what is done takes the time since what was done before it. Raises RuntimeError where
-    the file must not be published."""
+    """Run the nightly build; return the seconds of each node.
+
+    Raises RuntimeError if the file must not be published."""
     seconds, last = dict[str, float](), time.monotonic()
-    for each in done:
-        is_check = isinstance(each, Checked)
-        if each.forbids if isinstance(each, Checked) else each.problem:
-            raise RuntimeError(str(each))
-        name = each.check.name if isinstance(each, Checked) else each.model.name.partition(".")[2]
+    for node in done:
+        is_check = isinstance(node, Checked)
+        if node.forbids if isinstance(node, Checked) else node.problem:
+            raise RuntimeError(str(node))
+        name = node.check.name if isinstance(node, Checked) else node.model.name.partition(".")[2]
         seconds[f"{'test' if is_check else 'model'} {name}"] = time.monotonic() - last
         last = time.monotonic()
     return seconds

@@ -1,7 +1,7 @@
-"""Each mart beside a hand-written query for the same numbers, on the tables of a built file.
+"""Compares each mart with a hand-written query for the same numbers, on the tables of a built file.
 
-The query is the one that somebody would write who knows the school: thresholds are literals, and what the
-benchmark's schools do not have (students of no class, a time without a semester) is not thought of.
+The query is what somebody who knows the school would write: thresholds are literals, and it ignores cases
+that the benchmark's schools do not have (students without a class, a time without a semester).
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.publish.dbt_project import Build, compiled
+from warehouse.publish.models.dbt_project import Build, compiled
 
 QUERIES = Path(__file__).parent / "by_hand"
 
@@ -27,13 +27,14 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The mart's cost in units of the query's: the least of each, since others use the machine."""
+        """The mart's cost divided by the query's: the least of each, because others use the machine."""
         return min(self.models) / min(self.queries)
 
 
 def compare(build: Build, rounds: int) -> list[Pair]:
-    """Run every pair, taking turns. CPU seconds, since others use the machine. Raises AssertionError where
-    the two disagree about a number."""
+    """Run every pair alternately, and measure CPU seconds, because others use the machine.
+
+    Raises AssertionError if mart and query disagree about a number."""
     pairs = []
     for file in sorted(QUERIES.glob("*.sql")):
         with duckdb.connect(config={"threads": 2, "memory_limit": build.memory_limit}) as con:
@@ -59,7 +60,7 @@ def _measure(con: duckdb.DuckDBPyConnection, mart: str, queries: Mapping[str, st
 
 
 def _agree(con: duckdb.DuckDBPyConnection, mart: str) -> None:
-    """The columns that both have are the same, row by row; decimals and doubles as shown with two places."""
+    """Compare the common columns row by row; decimals and doubles with two places."""
     columns = con.execute(
         "SELECT column_name, column_type FROM (DESCRIBE query_rows)"
         " SEMI JOIN (DESCRIBE model_rows) USING (column_name)"
@@ -77,5 +78,5 @@ def _agree(con: duckdb.DuckDBPyConnection, mart: str) -> None:
 
 
 def _in_campus(query: str) -> str:
-    """The file's tables, from a connection of another one."""
+    """Qualify the file's tables, for a connection that attaches the file."""
     return re.sub(r"\b(raw|core|marts|quality)\.", r"campus.\1.", query)

@@ -1,10 +1,10 @@
-"""Schools written straight into a lake: a semester of attendance and what goes with it.
+"""Writes generated schools directly into a lake: a semester of attendance and its related tables.
 
 A school has 2,000 students in 50 administrative classes of 40, 11 courses each, 7 lessons a day, 18 weeks of
-5 days: 1,260,000 records of attendance at most, of which 3 % of the sessions are never recorded. Each course
+5 days: at most 1,260,000 records of attendance; 3 % of the sessions are never recorded. Each course
 class has an assessment of 8 items, a score for each of them and a grade; 1 % of the members leave half-way. A
-hundredth of the grades and of the scores was changed after the first load. Transcripts tell of the semester
-before, too. Every value is a function of the school and its own key.
+hundredth of the grades and of the scores changed after the first load. Transcripts include the semester
+before. Every value is a function of the school and its own key.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from deltalake import write_deltalake
 
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import CHANGES
+from warehouse.lake.logs.tables import CHANGES
 from warehouse.lake.tables import Stored
 
-#: In a semester.
+#: Records of a school in a semester.
 RECORDS_A_SCHOOL = 1_222_000
 #: From the first day of a semester to that of the next.
 DAYS_BETWEEN = 182
@@ -31,8 +31,9 @@ MARKS = """(
     FROM range(2000) AS students (k), range(11) AS courses (course), range(2) AS terms (term)
 )"""
 
-#: Of one school, $s; of a table that has semesters of one of these, $t, 0 the current one. $c: where the ids
-#: of its classes begin. Columns left out are null. Ids are unique over the schools, as they need not be.
+#: The query of each table. $s: the school. $t: the semester, 0 the current one, in tables by semester. $c:
+#: the first id of its classes. Missing columns are null. Ids are unique over all schools, although they need
+#: not be.
 SCHOOL = {
     "schools": "SELECT $s AS id, 'School ' || $s AS name",
     "semesters": """
@@ -176,13 +177,14 @@ SCHOOL = {
 
 
 def schools_of(records: int) -> int:
-    """How many schools have about so many records."""
+    """The number of schools with about so many records."""
     return max(1, round(records / RECORDS_A_SCHOOL))
 
 
 def fill(lake: Lake, schools: int, semesters: int = 1) -> None:
-    """Write the tables of so many schools, a commit a school, semester and table. semesters: 1 to 4, the
-    present one and those before."""
+    """Write the tables of `schools` schools, one commit a school, semester and table.
+
+    semesters: 1 to 4, the present one and earlier ones."""
     lake.ensure(TABLES.values())
     with duckdb.connect() as con:
         con.execute("SET threads = 2")
@@ -197,7 +199,7 @@ def fill(lake: Lake, schools: int, semesters: int = 1) -> None:
 
 
 def _of(query: str, school: int, term: int, semesters: int) -> str:
-    """The query of one school and, where the table has semesters, of one of them."""
+    """Fill in a query for one school and semester."""
     values = {
         "$terms": semesters,
         "$s": school,

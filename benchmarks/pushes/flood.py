@@ -1,10 +1,10 @@
-"""The push receiver under floods of unsigned requests: its memory, and how long a genuine push takes.
+"""Floods the push receiver with unsigned requests; measures its memory and the time of a genuine push.
 
     .venv/bin/python -m benchmarks.pushes.flood [--seconds 20] [--max-bytes 256000]
 
-Each flood comes from a process of its own, over connections that send the next body as soon as they are
-answered or closed. A genuine push is sent each half second over a new connection. Everything stays on this
-machine. --max-bytes: as `pushes.max_bytes` of campus.yaml.
+Each flood comes from a separate process, over connections that send the next body after a response or a
+close. A genuine push is sent each half second over a new connection. Everything stays on this machine.
+--max-bytes: as `pushes.max_bytes` of campus.yaml.
 """
 
 import argparse
@@ -30,19 +30,19 @@ CAMPUS = Path(sys.executable).parent / "campus"
 TOKEN = "a-token-of-the-benchmark"
 SCHOOL = 101
 BEIJING = timezone(timedelta(hours=8))
-#: Seconds that a genuine push waits for its answer, and between two of them.
+#: Seconds that a genuine push waits for its response, and between two pushes.
 PATIENCE, PAUSE = 60.0, 0.5
 
 
 @dataclass(frozen=True)
 class Flood:
-    """What is sent beside the genuine pushes."""
+    """The requests beside the genuine pushes."""
 
     name: str
     connections: int
     # Bytes of each body; 0: the connections send nothing.
     body_bytes: int
-    # Bytes that each connection sends a second; None: as fast as they are taken.
+    # Bytes that each connection sends a second; None: as fast as possible.
     bytes_a_second: int | None = None
 
 
@@ -59,7 +59,7 @@ FLOODS = (
 
 @contextmanager
 def receiver(home: Path) -> Iterator[tuple[str, int]]:
-    """A receiver; its host and port, and the id of its process."""
+    """Start a receiver; yields its port and the id of its process."""
     environment = {
         "PATH": os.environ["PATH"],
         "CAMPUS_HOME": str(home),
@@ -80,7 +80,7 @@ def receiver(home: Path) -> Iterator[tuple[str, int]]:
 
 
 def peak_mb(pid: int) -> float:
-    """The greatest resident memory of a process so far."""
+    """The peak resident memory of a process."""
     [line] = [
         line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:")
     ]
@@ -108,7 +108,7 @@ def genuine() -> tuple[bytes, dict[str, str]]:
 
 
 def unsigned(size: int) -> bytes:
-    """A request with a body that is costly to verify, and the signature of nobody."""
+    """A request with an expensive body and a wrong signature."""
     start, end = b'{"id":"1","resource":"students","events":[{"op":"updated","pks":[', b"1]}]}"
     body = start + b"1," * ((size - len(start) - len(end)) // 2) + end
     headers = {
@@ -125,7 +125,7 @@ def unsigned(size: int) -> bytes:
 
 
 async def attack(flood: Flood, port: int, seconds: float) -> None:
-    """Send for so many seconds."""
+    """Send requests for `seconds`."""
     content = unsigned(flood.body_bytes) if flood.body_bytes else b""
     ends = time.monotonic() + seconds
 
@@ -182,7 +182,7 @@ def measure(flood: Flood, seconds: float, max_bytes: int | None) -> str:
 
 
 def push_for(url: str, seconds: float) -> tuple[list[float], int]:
-    """Push for so long: the seconds of each push that was answered with 200, and how many were not."""
+    """Push for `seconds`; return the seconds of each push with status 200, and the number of others."""
     latencies, failures, ends = [], 0, time.monotonic() + seconds
     verify = False  # No certificates are read for plain HTTP.
     while time.monotonic() < ends:
@@ -212,7 +212,7 @@ def main() -> None:
     if arguments.attack:
         asyncio.run(attack(Flood(**arguments.attack), arguments.port, arguments.seconds))
         return
-    print("| connections | flood | peak memory | median | slowest | answered with 200 |")
+    print("| connections | flood | peak memory | median | slowest | responses 200 |")
     print("|---|---|---|---|---|---|")
     for flood in FLOODS:
         print(measure(flood, arguments.seconds, arguments.max_bytes), flush=True)

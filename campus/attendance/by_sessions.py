@@ -19,8 +19,8 @@ from campus.attendance.week import Week
 from campus.contracts.v1_attendance import AttendanceRecord
 from campus.http.client import Client
 from campus.plan.units import Unit
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
-from campus.sources.side_by_side import UnitResult, read_all
 
 
 @dataclass
@@ -32,7 +32,7 @@ class CrossCheck:
 
     def of_classes(self, class_ids: Collection[int]) -> "CrossCheck":
         """Limit the records to some classes."""
-        own = {session: found for session, found in self.records.items() if session.class_id in class_ids}
+        own = {session: records for session, records in self.records.items() if session.class_id in class_ids}
         return CrossCheck(self.students, defaultdict(list, own))
 
 
@@ -45,10 +45,10 @@ async def read_cross_check(
         progress: As `ask_students` has it."""
     cross_check = CrossCheck()
 
-    def take(student_id: int, found: Gathered) -> None:
-        progress.account.drift.update(found.drift)
+    def take(student_id: int, gathered: Gathered) -> None:
+        progress.account.drift.update(gathered.drift)
         cross_check.students.add(student_id)
-        for record in found.rows:
+        for record in gathered.rows:
             session = session_of(record)
             if session is not None:
                 cross_check.records[session].append(record)
@@ -80,29 +80,32 @@ async def read_by_sessions(
 
     async def read_class(unit: Unit) -> UnitResult:
         own = by_class[int(unit.ids[0])]
-        details = {one: await ask_session(client, semester, one, week.records.account.tally) for one in own}
-        unmarked = {one: detail for one, detail in details.items() if is_unmarked(detail)}
-        take({one: detail for one, detail in details.items() if one not in unmarked})
+        details = {
+            session: await ask_session(client, semester, session, week.records.account.tally)
+            for session in own
+        }
+        unmarked = {session: detail for session, detail in details.items() if is_unmarked(detail)}
+        take({session: detail for session, detail in details.items() if session not in unmarked})
         # Requested if the class is read again.
         by_class[int(unit.ids[0])] = list(unmarked)
         return UnitResult(partial(take, unmarked), bool(unmarked))
 
     def take(details: Mapping[Session, SessionDetail | None]) -> None:
         for session, detail in details.items():
-            found = records_in(semester, session, detail)
-            week.records.add(found)
-            sampled.extend(one for one in found.rows if one.student_id in cross_check.students)
-            marked = bool(found.rows or found.bad)
+            gathered = records_in(semester, session, detail)
+            week.records.add(gathered)
+            sampled.extend(record for record in gathered.rows if record.student_id in cross_check.students)
+            marked = bool(gathered.rows or gathered.bad)
             if not marked and session not in scheduled:
                 continue
             statistics = detail.statistics if detail else None
             row = row_of(semester, session, statistics, scheduled=session in scheduled)
-            if row.rows and not found.bad:
-                agreement.compare(row.rows[0], Counter(record.status for record in found.rows))
+            if row.rows and not gathered.bad:
+                agreement.compare(row.rows[0], Counter(record.status for record in gathered.rows))
             week.sessions.add(row)
 
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
-    await read_all(client, units, read_class, [week.sessions, week.records])
+    await read_units(client, units, read_class, [week.sessions, week.records])
     failed = week.records.account.failed
     theirs = [
         record

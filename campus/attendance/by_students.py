@@ -21,9 +21,9 @@ from campus.contracts.v1_attendance import AttendanceRecord
 from campus.decoding.page import BadRow
 from campus.http.client import Client
 from campus.plan.units import Unit
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import keep_only
-from campus.sources.side_by_side import UnitResult, read_all
 
 STATISTICS = ("attendance_rate", "normal", "late", "absent")
 _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')
@@ -54,7 +54,7 @@ class StudentSubset:
 
 @dataclass
 class _ReadState:
-    """What the responses have shown so far."""
+    """The state of a reading: the rows and counts of the responses so far."""
 
     #: How many records have which status, by session.
     statuses: dict[Session, Counter[str | None]] = field(default_factory=lambda: defaultdict(Counter))
@@ -89,17 +89,17 @@ async def read_by_students(
     state = _ReadState(by_student={session: [] for session in compared})
     students = semester.members.keys() if subset is None else subset.students
 
-    def take(student_id: int, found: Gathered) -> None:
-        progress.students.account.received += len(found.rows)
-        progress.students.account.drift.update(found.drift)
+    def take(student_id: int, gathered: Gathered) -> None:
+        progress.students.account.received += len(gathered.rows)
+        progress.students.account.drift.update(gathered.drift)
         # A student whom the platform does not know may have an empty list, too.
-        if found.rows or found.bad or student_id not in semester.unlisted:
+        if gathered.rows or gathered.bad or student_id not in semester.unlisted:
             state.answered.add(student_id)
-        for record in found.rows:
+        for record in gathered.rows:
             session = session_of(record)
             if session in state.by_student:
                 state.by_student[session].append(record)
-        for number, own in _by_week(semester, found, weeks):
+        for number, own in _by_week(semester, gathered, weeks):
             _take(state, weeks[number], own)
 
     requested = [student for student in semester.students if student in students]
@@ -111,8 +111,8 @@ async def read_by_students(
     first = semester.attended(unanswered, sessions) | state.by_student.keys()
     await _read_sessions(client, semester, weeks, state, first, progress.sessions, subset)
     # Unlisted students are in the other sessions of their class as well.
-    more = {one for one in sessions if one.class_id in state.with_unlisted} - first
-    await _read_sessions(client, semester, weeks, state, more, progress.sessions, subset)
+    other_sessions = {session for session in sessions if session.class_id in state.with_unlisted} - first
+    await _read_sessions(client, semester, weeks, state, other_sessions, progress.sessions, subset)
     _compare(semester, weeks, state)
     classes = None
     if subset is not None:
@@ -126,16 +126,16 @@ async def read_by_students(
     return classes
 
 
-def _take(state: _ReadState, week: Week, found: Gathered) -> None:
-    week.records.add(found)
-    for record in found.rows:
+def _take(state: _ReadState, week: Week, gathered: Gathered) -> None:
+    week.records.add(gathered)
+    for record in gathered.rows:
         session = session_of(record)
         if session is not None:
             state.statuses[session][record.status] += 1
 
 
 def _by_week(
-    semester: Semester, found: Gathered, weeks: Mapping[int, Week]
+    semester: Semester, gathered: Gathered, weeks: Mapping[int, Week]
 ) -> Iterable[tuple[int, Gathered]]:
     """A student's records by the week that they count as, without the records of other weeks.
 
@@ -144,18 +144,18 @@ def _by_week(
 
     def of_week(number: int) -> Gathered:
         if number not in by_week:
-            by_week[number] = Gathered(total=None, complete=found.complete, note=found.note)
+            by_week[number] = Gathered(total=None, complete=gathered.complete, note=gathered.note)
         return by_week[number]
 
-    for record, extra in zip(found.rows, found.extras, strict=True):
+    for record, extra in zip(gathered.rows, gathered.extras, strict=True):
         if record.checked_at is None:
-            found.bad.append(BadRow((record.id,), "it has no checked_at", f'{{"id":{record.id}}}'))
+            gathered.bad.append(BadRow((record.id,), "it has no checked_at", f'{{"id":{record.id}}}'))
         elif (number := semester.calendar.week_of(record.checked_at)) in weeks:
             own = of_week(number)
             own.rows.append(record)
             own.extras.append(extra)
             own.trashed.append(False)
-    for bad in found.bad:
+    for bad in gathered.bad:
         for number in _weeks_of(semester, bad, weeks):
             of_week(number).bad.append(bad)
     return by_week.items()
@@ -192,33 +192,35 @@ async def _read_sessions(
             detail = await ask_session(client, semester, session, progress.account.tally)
             if is_unmarked(detail):
                 unmarked.append(session)
-            found = records_in(semester, session, detail)
+            gathered = records_in(semester, session, detail)
             if detail is not None:
                 state.session_rows[session] = row_of(
                     semester, session, detail.statistics, scheduled=session in scheduled
                 )
             if session in state.by_student:
-                state.by_session[session] = [one for one in found.rows if one.student_id in state.answered]
+                state.by_session[session] = [
+                    record for record in gathered.rows if record.student_id in state.answered
+                ]
             if subset is None and any(
-                one.student_id not in semester.members for one in found.rows if one.student_id
+                record.student_id not in semester.members for record in gathered.rows if record.student_id
             ):
                 state.with_unlisted.add(session.class_id)
             others = [
                 i
-                for i, one in enumerate(found.rows)
-                if one.student_id not in state.answered
-                and (subset is None or one.student_id in subset.students)
+                for i, record in enumerate(gathered.rows)
+                if record.student_id not in state.answered
+                and (subset is None or record.student_id in subset.students)
             ]
-            keep_only(found, others)
-            progress.account.received += len(found.rows)
-            _take(state, weeks[semester.calendar.week_of(session.day)], found)
+            keep_only(gathered, others)
+            progress.account.received += len(gathered.rows)
+            _take(state, weeks[semester.calendar.week_of(session.day)], gathered)
         # Requested if the class is read again. Such sessions have no rows.
         by_class[class_id] = unmarked
         return UnitResult(lambda: None, bool(unmarked))
 
     scheduled = {session for number in weeks for session in semester.scheduled(number)}
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
-    await read_all(client, units, read_class, [progress])
+    await read_units(client, units, read_class, [progress])
 
 
 def _compare(semester: Semester, weeks: Mapping[int, Week], state: _ReadState) -> None:
@@ -245,18 +247,18 @@ def _add_sessions(
     """Add a row for each session of a week, of these classes or of all. Statistics that an earlier reading
     was sent stay while they agree with the records. `whole`: no records are missing, and so perhaps a
     session's only ones."""
-    known = semester.known.get(number, {})
+    stored_rows = semester.stored.get(number, {})
     scheduled = semester.scheduled(number)
-    shown = {one for one in state.statuses if semester.calendar.week_of(one.day) == number}
+    shown = {session for session in state.statuses if semester.calendar.week_of(session.day) == number}
     agreement = Agreement()
-    for session in sorted(scheduled | shown | (set() if whole else known.keys())):
+    for session in sorted(scheduled | shown | (set() if whole else stored_rows.keys())):
         if classes is not None and session.class_id not in classes:
             continue
         statuses = state.statuses.get(session, Counter())
-        held, own = known.get(session), state.session_rows.get(session)
+        stored, own = stored_rows.get(session), state.session_rows.get(session)
         if own is None:
-            stays = held is not None and (not whole or agrees(held, statuses))
-            statistics = {name: getattr(held, name) for name in STATISTICS} if stays else None
+            stays = stored is not None and (not whole or agrees(stored, statuses))
+            statistics = {name: getattr(stored, name) for name in STATISTICS} if stays else None
             own = row_of(semester, session, statistics, scheduled=session in scheduled)
         elif own.rows and whole:
             agreement.compare(own.rows[0], statuses)

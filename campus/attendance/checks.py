@@ -29,7 +29,7 @@ class Agreement:
 
     sessions: int = 0
     stated: int = 0
-    found: int = 0
+    counted: int = 0
     disagreeing: list[Check] = field(default_factory=list)
 
     def compare(self, row: AttendanceSession, statuses: Counter[str | None]) -> None:
@@ -40,7 +40,7 @@ class Agreement:
         agreeing = agrees(row, statuses)
         self.sessions += 1
         self.stated += stated
-        self.found += stated if agreeing else statuses.total()
+        self.counted += stated if agreeing else statuses.total()
         if not agreeing:
             name = f"statistics of class {row.class_id} on {row.date}, lesson {row.lesson}: its records"
             self.disagreeing.append(Check(name, stated, statuses.total()))
@@ -52,7 +52,7 @@ class Agreement:
             return []
         agreeing = self.sessions - len(self.disagreeing)
         whole = Check("sessions whose statistics agree with their records", self.sessions, agreeing)
-        counts = Check("students that the statistics of sessions count", self.stated, self.found)
+        counts = Check("students that the statistics of sessions count", self.stated, self.counted)
         return [whole, counts, *self.disagreeing[:NAMED]]
 
 
@@ -68,11 +68,11 @@ def agrees(row: AttendanceSession, statuses: Mapping[str | None, int]) -> bool:
     )
 
 
-def both_routes(ours: Iterable[AttendanceRecord], theirs: Iterable[AttendanceRecord]) -> Check:
+def both_routes(first_route: Iterable[AttendanceRecord], second_route: Iterable[AttendanceRecord]) -> Check:
     """Counts the records that both routes show alike."""
-    one, other = ({record.id: record for record in records} for records in (ours, theirs))
-    alike = sum(1 for key, record in one.items() if other.get(key) == record)
-    return Check("sampled records that both routes show alike", len(one.keys() | other.keys()), alike)
+    first, second = ({record.id: record for record in records} for records in (first_route, second_route))
+    equal = sum(1 for key, record in first.items() if second.get(key) == record)
+    return Check("sampled records that both routes show alike", len(first.keys() | second.keys()), equal)
 
 
 def session_of(record: AttendanceRecord) -> Session | None:

@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class AttendancePlan:
-    """What is requested of some weeks of one semester."""
+    """The requests for some weeks of one semester."""
 
     semester: Semester
     #: The first day that is requested of each week. date.min: all of the week.

@@ -28,9 +28,9 @@ from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.units import Unit
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, keep_requested
-from campus.sources.side_by_side import UnitResult, read_all
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
 
@@ -55,12 +55,12 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
         empty_is_unusual=False,
         tally=tally,
     )
-    found = Gathered(total=None, complete=outcome.complete, note=outcome.note)
+    gathered = Gathered(total=None, complete=outcome.complete, note=outcome.note)
     for page in pages:
-        found.extend(records_of_student(page, student_id, semester.usins))
-    own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
-    keep_requested(found, own, "semester_id")
-    return found
+        gathered.extend(records_of_student(page, student_id, semester.usins))
+    own = [i for i, row in enumerate(gathered.rows) if not semester.is_of_another(row.checked_at)]
+    keep_requested(gathered, own, "semester_id")
+    return gathered
 
 
 async def ask_students(
@@ -78,11 +78,11 @@ async def ask_students(
 
     async def ask(unit: Unit) -> UnitResult:
         student_id = int(unit.ids[0])
-        found = await ask_student(client, semester, student_id, progress.account.tally)
-        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
+        gathered = await ask_student(client, semester, student_id, progress.account.tally)
+        return UnitResult(partial(take, student_id, gathered), not gathered.rows and not gathered.bad)
 
     units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in students]
-    await read_all(client, units, ask, [progress])
+    await read_units(client, units, ask, [progress])
 
 
 async def ask_session(
@@ -97,7 +97,7 @@ async def ask_session(
         responses.append(await _ask_once(client, semester, session, tally, before))
         return responses[-1]
 
-    stored = semester.known.get(semester.calendar.week_of(session.day), {}).get(session)
+    stored = semester.stored.get(semester.calendar.week_of(session.day), {}).get(session)
     counted = stored is not None and counts_any(stored)
     refusals = semester.refusals
     try:
@@ -111,14 +111,16 @@ async def ask_session(
     except NotFound:
         return None
     except Refused:
-        others = (one for one in semester.likely_recorded() if one != session)
-        if not await refusals.mean_unrecorded(lambda one: _ask_once(client, semester, one, tally), others):
+        others = (other for other in semester.likely_recorded() if other != session)
+        if not await refusals.mean_unrecorded(
+            lambda other: _ask_once(client, semester, other, tally), others
+        ):
             raise
         refusals.unrecorded.add(session)
         return None
     refusals.shown = True
     if is_unmarked(detail):
-        return next((one for one in responses if one.statistics is not None), detail)
+        return next((response for response in responses if response.statistics is not None), detail)
     return detail
 
 
@@ -158,17 +160,17 @@ def records_in(semester: Semester, session: Session, detail: SessionDetail | Non
     if detail is None:
         return Gathered(total=None)
     when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}
-    found = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
-    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, defaults=when, expected=when))
+    gathered = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
+    return apply_row_rules(gathered, RECORDS, Unit(SESSIONS.path, defaults=when, expected=when))
 
 
 def row_of(
     semester: Semester, session: Session, statistics: Mapping[str, Any] | None, *, scheduled: bool
 ) -> Gathered:
     """The row of one session, with its statistics as sent."""
-    ours = {
+    own_columns = {
         "semester_id": semester.calendar.semester_id,
         "week": semester.calendar.week_of(session.day),
         "scheduled": scheduled,
     }
-    return session_rows({session: {**(statistics or {}), **ours}})
+    return session_rows({session: {**(statistics or {}), **own_columns}})

@@ -23,7 +23,7 @@ SESSIONS, RECORDS = RESOURCES["attendance_sessions"], RESOURCES["attendance_reco
 KEY = ("id",)
 
 
-class Who(msgspec.Struct, gc=False):
+class StudentIds(msgspec.Struct, gc=False):
     """A student by the ids that platforms send."""
 
     id: Int | None = None
@@ -31,7 +31,7 @@ class Who(msgspec.Struct, gc=False):
     usin: Text | None = None
 
 
-class Ref(Who):
+class Ref(StudentIds):
     """The student or class inside a record. Its other fields are stored elsewhere."""
 
     # Of any type, so that a value of another type does not lose the student.
@@ -41,7 +41,7 @@ class Ref(Who):
     def student_id(self) -> int | None:
         """The student's id: the inner id before the object's own."""
         inside = self._inside
-        return next((one for one in (self.account_id, inside.id, self.id) if one is not None), None)
+        return next((id for id in (self.account_id, inside.id, self.id) if id is not None), None)
 
     @property
     def account_id(self) -> int | None:
@@ -54,16 +54,16 @@ class Ref(Who):
         return self.usin or self._inside.usin
 
     @property
-    def _inside(self) -> Who:
+    def _inside(self) -> StudentIds:
         if not isinstance(self.reflection, dict):
             return _NOBODY
         try:
-            return msgspec.convert(self.reflection, Who, strict=False)
+            return msgspec.convert(self.reflection, StudentIds, strict=False)
         except msgspec.ValidationError:
             return _NOBODY
 
 
-_NOBODY = Who()
+_NOBODY = StudentIds()
 
 
 class SentRecord(Contract):

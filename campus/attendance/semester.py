@@ -1,4 +1,4 @@
-"""What the requests for one semester's attendance are made from."""
+"""The data for the attendance requests of one semester: calendar, classes, members and stored sessions."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Semester:
     #: Student numbers, by id.
     usins: Mapping[int, str]
     #: Stored sessions, by week.
-    known: Mapping[int, Mapping[Session, AttendanceSession]]
+    stored: Mapping[int, Mapping[Session, AttendanceSession]]
     #: First and last day of each other semester of the school.
     others: Sequence[tuple[date, date]]
     #: Sessions with records, as far as this run has seen.
@@ -72,7 +72,7 @@ class Semester:
             for week in weeks
             for session in (
                 *self.calendar.possible(self.classes, week, self.today),
-                *self.known.get(week, {}),
+                *self.stored.get(week, {}),
             )
         }
 
@@ -80,30 +80,35 @@ class Semester:
         """Add sessions with records. A class that met in a week in which it does not by any reading of its
         schedule may meet in any week."""
         attended = frozenset(attended)
-        times = {each.class_id: each for each in self.classes}
-        found = {
+        times = {times.class_id: times for times in self.classes}
+        unscheduled = {
             session.class_id
             for session in attended
             if (own := times.get(session.class_id))
             and Meeting(session.day.isoweekday(), session.lesson) in own.meetings
             and not self.calendar.may_meet(own, session.day)
         }
-        classes = [replace(one, any_week=True) if one.class_id in found else one for one in self.classes]
+        classes = [
+            replace(own, any_week=True) if own.class_id in unscheduled else own for own in self.classes
+        ]
         return replace(self, classes=classes, seen=self.seen | attended)
 
     def of_classes(self, class_ids: Collection[int]) -> "Semester":
         """Limit the semester to some classes."""
-        known = {
-            week: {one: row for one, row in held.items() if one.class_id in class_ids}
-            for week, held in self.known.items()
+        stored = {
+            week: {session: row for session, row in rows.items() if session.class_id in class_ids}
+            for week, rows in self.stored.items()
         }
-        return replace(self, classes=[one for one in self.classes if one.class_id in class_ids], known=known)
+        classes = [times for times in self.classes if times.class_id in class_ids]
+        return replace(self, classes=classes, stored=stored)
 
     def likely_recorded(self) -> list[Session]:
         """Some sessions that the platform shows if it shows any: first sessions with records, then others."""
-        held = {one for week in self.known.values() for one, row in week.items() if counts_any(row)}
+        counted = {
+            session for week in self.stored.values() for session, row in week.items() if counts_any(row)
+        }
         every = self.possible(self.calendar.weeks_until(self.today))
-        recorded = sample(sorted(held | self.seen), SHOWN_BY)
+        recorded = sample(sorted(counted | self.seen), SHOWN_BY)
         return [*recorded, *sample(sorted(every.difference(recorded)), SHOWN_BY)]
 
     def attended(self, students: Collection[int], sessions: Iterable[Session]) -> set[Session]:
@@ -112,18 +117,18 @@ class Semester:
         for student in students:
             for class_id, last_day in self.members[student].items():
                 until[class_id] = max(last_day, until.get(class_id, date.min))
-        return {one for one in sessions if one.day <= until.get(one.class_id, date.min)}
+        return {session for session in sessions if session.day <= until.get(session.class_id, date.min)}
 
     def cross_check_students(self, sessions: Iterable[Session]) -> list[int]:
         """A few students who together are in all classes with students. Their records show the sessions that
         no schedule has: swapped lessons, and weeks in which a class should not meet."""
-        open_classes = {times.class_id for times in self.classes} | {one.class_id for one in sessions}
-        found: list[int] = []
+        open_classes = {times.class_id for times in self.classes} | {session.class_id for session in sessions}
+        chosen: list[int] = []
         for student in self.students:
             if not open_classes.isdisjoint(self.members[student]):
-                found.append(student)
+                chosen.append(student)
                 open_classes -= self.members[student].keys()
-        return found
+        return chosen
 
 
 def counts_any(row: AttendanceSession) -> bool:

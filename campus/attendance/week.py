@@ -8,7 +8,7 @@ from campus.sources.gathered import Collector
 
 @dataclass
 class Week:
-    """What is read of a week."""
+    """The rows and checks of one week."""
 
     sessions: Collector
     records: Collector

@@ -16,8 +16,8 @@ _NUMBERS |= {word: number for number, word in enumerate(("mon", "tue", "wed", "t
 def named_weekday(label: str | None) -> int | None:
     """The weekday (1 is Monday) that a label names; None where it names none."""
     text = (label or "").strip().lower()
-    found = _CHINESE.fullmatch(text) or _ENGLISH.fullmatch(text)
-    return _NUMBERS[found[1]] if found else None
+    match = _CHINESE.fullmatch(text) or _ENGLISH.fullmatch(text)
+    return _NUMBERS[match[1]] if match else None
 
 
 def first_weekday(days: Iterable[tuple[int | None, str | None]]) -> int:

@@ -22,7 +22,7 @@ KnownBy = Literal["setting", "current_week", "default"]
 
 @dataclass(frozen=True)
 class Sighting:
-    """What current_week has shown so far of a semester."""
+    """The days on which week 1 of a semester may begin, by the values of current_week so far."""
 
     semester_id: int
     #: First day of the semester.
@@ -40,7 +40,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where weeks begin."""
+    """The rule for the first day of weeks, and its reason."""
 
     rule: WeekRule
     known_by: KnownBy
@@ -66,17 +66,17 @@ def week_1_on(rule: WeekRule, first: date) -> date:
 def sighting(
     semester_id: int, first: date, last: date, current_week: int | None, day: date
 ) -> Sighting | None:
-    """What a semester's current_week shows on a day. None: nothing, as outside the semester a platform may
-    stay at the first or last week, or as the platform's date is another one."""
+    """The sighting of a semester's current_week on a day; None: it proves nothing. Outside a semester, a
+    platform may stay at the first or last week, and its date may differ from ours."""
     if current_week is None or not first <= day <= last:
         return None
     latest = day - (current_week - 1) * WEEK
-    found = Sighting(semester_id, first, latest - WEEK + timedelta(days=1), latest, day)
+    seen = Sighting(semester_id, first, latest - WEEK + timedelta(days=1), latest, day)
     is_near = abs((day - week_1_on("monday", first)) // WEEK + 1 - current_week) <= 1
-    return found if is_near else None
+    return seen if is_near else None
 
 
-def together(before: Sighting | None, now: Sighting) -> Sighting:
+def combine_sightings(before: Sighting | None, now: Sighting) -> Sighting:
     """Combine two sightings of a semester. If they contradict each other, the later counts."""
     if before is None or before.first != now.first:
         return now
@@ -88,8 +88,8 @@ def together(before: Sighting | None, now: Sighting) -> Sighting:
 
 def decide(setting: WeeksBegin, sightings: Sequence[Sighting]) -> Decision:
     """Decide where weeks begin in a school: by all its semesters, or by the latest if they contradict."""
-    latest = max(sightings, key=lambda one: (one.seen_on, one.first), default=None)
-    allowed = [rule for rule in WEEK_RULES if all(one.allows(rule) for one in sightings)]
+    latest = max(sightings, key=lambda seen: (seen.seen_on, seen.first), default=None)
+    allowed = [rule for rule in WEEK_RULES if all(seen.allows(rule) for seen in sightings)]
     if not allowed and latest:
         allowed = [rule for rule in WEEK_RULES if latest.allows(rule)]
     if setting != "auto":
@@ -104,4 +104,4 @@ def decide(setting: WeeksBegin, sightings: Sequence[Sighting]) -> Decision:
 
 
 def _others(rule: WeekRule) -> tuple[WeekRule, ...]:
-    return tuple(one for one in WEEK_RULES if one != rule)
+    return tuple(other for other in WEEK_RULES if other != rule)

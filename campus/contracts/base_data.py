@@ -345,7 +345,7 @@ class ClassMember(Contract):
     class_id: Annotated[
         Int | None,
         doc(
-            "Course class id; supplied by the question where the answer leaves it out",
+            "Course class id; from the request where the response leaves it out",
             privacy="id",
             expected=False,
             label_zh="课程班ID",
@@ -357,7 +357,7 @@ class ClassMember(Contract):
             "Which of the member's memberships of this class: 1 the last, 2 the one before; ours",
             privacy="plain",
             expected=False,
-            label_zh="第几次在班",
+            label_zh="倒数第几次在班",
         ),
     ] = None
     class_together: Annotated[
@@ -379,7 +379,7 @@ class Assessment(Contract):
     id: Annotated[Int, doc("Assessment id", privacy="id", label_zh="ID")]
     class_id: Annotated[
         Int | None,
-        doc("Course class id, supplied by the question", privacy="id", expected=False, label_zh="课程班ID"),
+        doc("Course class id, from the request", privacy="id", expected=False, label_zh="课程班ID"),
     ] = None
     school_id: Annotated[Int | None, doc("School id", privacy="id", label_zh="学校ID")] = None
     semester_id: Annotated[Int | None, doc("Semester id", privacy="id", label_zh="学期ID")] = None
@@ -613,7 +613,7 @@ class Grade(Contract):
             label_zh="已得分率",
         ),
     ] = None
-    level: Annotated[Text | None, doc("Level, e.g. A", privacy="plain", label_zh="等第或层级")] = None
+    level: Annotated[Text | None, doc("Level, e.g. A", privacy="plain", label_zh="等第")] = None
     credit: Annotated[
         Number | None, doc("Credit", privacy="plain", mark=True, label_zh="学分", unit="credits")
     ] = None

@@ -1,4 +1,4 @@
-"""Contracts of the v1 generation's classes, semesters, timetables and devices, field for field as the
+"""Contracts of the v1 interface's classes, semesters, timetables and devices, field for field as the
 interface specification has them; v1_people.py has people, v1_attendance.py attendance.
 
 Objects inside a row keep the fields that the specification names; what else they carry goes to `_extra`.
@@ -40,19 +40,19 @@ class Meeting(Contract):
 
 
 class Notification(Contract):
-    """What a classroom display shows with the status notice."""
+    """A notice on a classroom display."""
 
     title: Text | None = None
     content: Text | None = None
 
 
 class TeachingClass(Contract):
-    """A teaching class of the v1 generation: a course taught to one group in one semester, with its times and
+    """A teaching class of the v1 interface: a course taught to one group in one semester, with its times and
     places. Extension fields are in `_extra`."""
 
     label_zh: ClassVar[str] = "教学班（v1）"
 
-    id: Annotated[Int, doc("Class id in the v1 generation", privacy="id", label_zh="ID")]
+    id: Annotated[Int, doc("Class id in the v1 interface", privacy="id", label_zh="ID")]
     school_id: Annotated[Int | None, doc("School id", privacy="id", label_zh="学校ID")] = None
     semester_id: Annotated[Int | None, doc("Semester id", privacy="id", label_zh="学期ID")] = None
     name: Annotated[Text | None, doc("Course name", privacy="label", label_zh="名称")] = None
@@ -62,7 +62,7 @@ class TeachingClass(Contract):
     ] = None
     teachers: Annotated[Persons | None, doc("Teachers", privacy="mixed", label_zh="教师")] = None
     credit: Annotated[Number | None, doc("Credit", privacy="plain", label_zh="学分", unit="credits")] = None
-    duration: Annotated[Text | None, doc("Hours, as text", privacy="plain", label_zh="课时或学制")] = None
+    duration: Annotated[Text | None, doc("Hours, as text", privacy="plain", label_zh="课时")] = None
     description: Annotated[Text | None, doc("Description", privacy="text", label_zh="说明")] = None
     attribute: Annotated[Named | None, doc("Course attribute", privacy="label", label_zh="课程属性")] = None
     subject: Annotated[Named | None, doc("Subject", privacy="label", label_zh="学科")] = None
@@ -100,7 +100,7 @@ class TeachingClass(Contract):
 
 
 class AdminClass(Contract):
-    """An administrative class of the v1 generation, with its staff and students."""
+    """An administrative class of the v1 interface, with its staff and students."""
 
     label_zh: ClassVar[str] = "行政班（v1）"
 
@@ -127,7 +127,7 @@ class AdminClass(Contract):
 
 
 class SemesterV1(Contract):
-    """A semester of the v1 generation, with its lesson times and teaching days."""
+    """A semester of the v1 interface, with its lesson times and teaching days."""
 
     label_zh: ClassVar[str] = "学期（v1）"
 
@@ -180,7 +180,7 @@ class TimetableDay(Contract):
     ]
     semester_id: Annotated[
         Int | None,
-        doc("Semester id, supplied by the question", privacy="id", expected=False, label_zh="学期ID"),
+        doc("Semester id, from the request", privacy="id", expected=False, label_zh="学期ID"),
     ] = None
     label: Annotated[Text | None, doc("Display name", privacy="label", label_zh="显示名称")] = None
     is_current: Annotated[
@@ -198,7 +198,7 @@ class TimetableLesson(Contract):
     ]
     semester_id: Annotated[
         Int | None,
-        doc("Semester id, supplied by the question", privacy="id", expected=False, label_zh="学期ID"),
+        doc("Semester id, from the request", privacy="id", expected=False, label_zh="学期ID"),
     ] = None
     time: Annotated[
         Text | None, doc("Start and end, such as 08:30-09:15", privacy="plain", label_zh="时间")
@@ -219,7 +219,7 @@ class AttendanceSettings(Contract):
 
     school_id: Annotated[
         Int | None,
-        doc("School id, supplied by the question", privacy="id", expected=False, label_zh="学校ID"),
+        doc("School id, from the request", privacy="id", expected=False, label_zh="学校ID"),
     ] = None
     first_start_duration: Annotated[
         Int | None,

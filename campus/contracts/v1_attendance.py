@@ -16,7 +16,7 @@ class AttendanceSession(Contract):
     label_zh: ClassVar[str] = "考勤场次"
 
     class_id: Annotated[
-        Int | None, doc("Class id in the v1 generation", privacy="id", label_zh="课程班ID")
+        Int | None, doc("Class id in the v1 interface", privacy="id", label_zh="课程班ID")
     ] = None
     date: Annotated[dt.date | None, doc("Date", privacy="plain", label_zh="日期")] = None
     lesson: Annotated[Int | None, doc("Lesson number, from 1", privacy="plain", label_zh="节次")] = None
@@ -69,7 +69,7 @@ class AttendanceRecord(Contract):
 
     id: Annotated[Int, doc("Record id", privacy="record", label_zh="ID")]
     class_id: Annotated[
-        Int | None, doc("Class id in the v1 generation", privacy="id", label_zh="课程班ID")
+        Int | None, doc("Class id in the v1 interface", privacy="id", label_zh="课程班ID")
     ] = None
     student_id: Annotated[Int | None, doc("Student id", privacy="person", label_zh="学生ID")] = None
     usin: Annotated[Text | None, doc("Student number", privacy="number", label_zh="学工号")] = None
@@ -82,7 +82,7 @@ class AttendanceRecord(Contract):
         Text | None, doc("Label of what the teacher marked", privacy="plain", label_zh="状态文本")
     ] = None
     absence_label: Annotated[
-        Text | None, doc("Leave, in words; empty: none", privacy="plain", label_zh="请假状态文本")
+        Text | None, doc("Leave, in words; empty: none", privacy="plain", label_zh="请假类型")
     ] = None
     conclusion_label: Annotated[
         Text | None, doc("Result, in words", privacy="plain", label_zh="考勤结论文本")

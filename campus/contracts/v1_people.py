@@ -1,4 +1,4 @@
-"""Contracts of people in the v1 generation: users, students as others show them, cards, transcripts."""
+"""Contracts of people in the v1 interface: users, students inside classes and cards, transcripts."""
 
 import datetime as dt
 from typing import Annotated, ClassVar
@@ -11,8 +11,8 @@ from campus.contracts.fields import Contract, Flag, Int, Mark, Number, Text, Wal
 STUDENT, GUARDIAN = 1, 8
 
 
-class Who(Contract):
-    """The user behind a person inside another object."""
+class NestedUser(Contract):
+    """The user inside a person's `reflection`."""
 
     id: Int | None = None
     name: Text | None = None
@@ -20,7 +20,7 @@ class Who(Contract):
 
 
 class Person(Contract):
-    """A user inside another object."""
+    """A person inside another object, such as the director inside an administrative class."""
 
     id: Int | None = None
     rid: Int | None = None
@@ -34,10 +34,10 @@ class Person(Contract):
     status_label: Text | None = None
     graduates_label: Text | None = None
     grade_name: Text | None = None
-    reflection: Who | None = None
+    reflection: NestedUser | None = None
 
 
-# Platforms that send bare ids give only the id.
+# Some platforms send only the id of a person.
 Persons = list[Int | Person]
 
 
@@ -58,7 +58,7 @@ class UserField(Contract):
 
 
 class User(Contract):
-    """A user of the v1 generation (a reflection), guardians included. Each custom field of the school's
+    """A user of the v1 interface (a reflection), guardians included. Each custom field of the school's
     user_fields is a column."""
 
     label_zh: ClassVar[str] = "用户（v1）"
@@ -84,14 +84,14 @@ class User(Contract):
     outer_id: Annotated[Text | None, doc("Id in an external system", privacy="number", label_zh="外部ID")] = (
         None
     )
-    duration: Annotated[Int | None, doc("Years of schooling", privacy="plain", label_zh="课时或学制")] = None
+    duration: Annotated[Int | None, doc("Years of schooling", privacy="plain", label_zh="学制")] = None
     entered_at: Annotated[dt.date | None, doc("Date of enrolment", privacy="trait", label_zh="入学日期")] = (
         None
     )
     idcard: Annotated[
         None,
         doc(
-            "National id number; null unless CAMPUS_KEEP_ID_NUMBERS asks for it",
+            "National id number; null unless CAMPUS_KEEP_ID_NUMBERS=true",
             privacy="number",
             expected=False,
             arrow=pa.string(),
@@ -110,7 +110,7 @@ class User(Contract):
 
 
 class StudentProfile(Contract):
-    """A student as cards and classes show one. `student_id`: rid where the platform sends it, else id."""
+    """A student inside a card or a class. `student_id`: rid where the platform sends it, else id."""
 
     of_person: ClassVar[tuple[str, ...]] = (
         "rid",
@@ -159,13 +159,13 @@ class StudentProfile(Contract):
 
 
 class ClassStudent(StudentProfile):
-    """A student of a teaching class of the v1 generation."""
+    """A student of a teaching class of the v1 interface."""
 
     label_zh: ClassVar[str] = "教学班学生（v1）"
 
     class_id: Annotated[
         Int | None,
-        doc("Class id, supplied by the question", privacy="id", expected=False, label_zh="课程班ID"),
+        doc("Class id, from the request", privacy="id", expected=False, label_zh="课程班ID"),
     ] = None
 
 
@@ -175,7 +175,8 @@ class Card(StudentProfile):
     label_zh: ClassVar[str] = "学生卡"
 
     card_id: Annotated[
-        Text | None, doc("Card id, as the setting has it", privacy="number", expected=False, label_zh="卡号")
+        Text | None,
+        doc("Card id, as in CAMPUS_CARD_IDS", privacy="number", expected=False, label_zh="卡号"),
     ] = None
     state: Annotated[
         Text | None,
@@ -190,7 +191,7 @@ class Transcript(Contract):
 
     student_id: Annotated[
         Int | None,
-        doc("Student id, supplied by the question", privacy="person", expected=False, label_zh="学生ID"),
+        doc("Student id, from the request", privacy="person", expected=False, label_zh="学生ID"),
     ] = None
     grade_point_average: Annotated[
         Number | None, doc("Grade point average", privacy="plain", mark=True, label_zh="平均绩点")
@@ -223,7 +224,7 @@ class TranscriptSemester(Contract):
 
     student_id: Annotated[
         Int | None,
-        doc("Student id, supplied by the question", privacy="person", expected=False, label_zh="学生ID"),
+        doc("Student id, from the request", privacy="person", expected=False, label_zh="学生ID"),
     ] = None
     semester_id: Annotated[
         Int | None, doc("Semester id", privacy="id", expected=False, label_zh="学期ID")
@@ -249,18 +250,20 @@ class TranscriptCourse(Contract):
 
     student_id: Annotated[
         Int | None,
-        doc("Student id, supplied by the question", privacy="person", expected=False, label_zh="学生ID"),
+        doc("Student id, from the request", privacy="person", expected=False, label_zh="学生ID"),
     ] = None
     semester_id: Annotated[
         Int | None, doc("Semester id", privacy="id", expected=False, label_zh="学期ID")
     ] = None
     source_id: Annotated[
-        Int | None, doc("Id of what the grade is from; 0: none", privacy="id", label_zh="来源ID")
+        Int | None,
+        doc("Id of the grade's source; 0: none", privacy="id", label_zh="来源ID"),
     ] = None
     entry: Annotated[
         Int | None,
         doc(
-            "Which of the semester's courses with this source and code, from 1; ours",
+            "Number, from 1, that tells courses with the same semester, source and code apart; not sent by "
+            "the platform",
             privacy="plain",
             expected=False,
             label_zh="同源课程序号",
@@ -286,7 +289,7 @@ class TranscriptCourse(Contract):
         Number | None, doc("Credit gained", privacy="plain", mark=True, label_zh="已获学分", unit="credits")
     ] = None
     class_id: Annotated[
-        Int | None, doc("Class id in the v1 generation", privacy="id", label_zh="课程班ID")
+        Int | None, doc("Class id in the v1 interface", privacy="id", label_zh="课程班ID")
     ] = None
     published: Annotated[
         Flag | None, doc("Whether the grade is published", privacy="plain", label_zh="是否发布")
@@ -297,7 +300,7 @@ class TranscriptCourse(Contract):
     evaluation: Annotated[
         dict[str, Mark | None] | None,
         doc(
-            "100 total score, abc level, gpa, rank, all as text; a dash is null, and kept in `_extra`",
+            "By key, as text: 100 (total score), abc (level), gpa, rank; a dash is null, kept in `_extra`",
             privacy="plain",
             label_zh="评定",
         ),

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
 
 from campus.datasets.records import CountedSpan, Source, Span, count
-from campus.fetch.collection import together
+from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.events import Tally
 
@@ -91,7 +91,7 @@ async def find_differences(
         spans = next(search)
         while True:
             counts = [None] * len(spans)
-            await together(ask(position, part) for position, part in enumerate(spans))
+            await run_together(ask(position, part) for position, part in enumerate(spans))
             spans = search.send(counts)
     except StopIteration as end:
         to_read: list[CountedSpan] | None = end.value

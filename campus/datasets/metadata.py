@@ -11,7 +11,7 @@ from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
 from campus.fetch.answer import fetch
-from campus.fetch.collection import Collection, read_list, together
+from campus.fetch.collection import Collection, read_list, run_together
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
@@ -73,7 +73,7 @@ async def read_datasets(
                     row = dataset
         rows[position] = row
 
-    await together(complete(position, row) for position, row in enumerate(listed))
+    await run_together(complete(position, row) for position, row in enumerate(listed))
     definitions: dict[str, bytes] = {}
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     for _, row in sorted(rows.items()):

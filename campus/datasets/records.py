@@ -23,7 +23,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import Answer, fetch
-from campus.fetch.collection import drive, together
+from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.events import Tally
@@ -178,7 +178,7 @@ async def read_spans(
         read.cursor = max(filter(None, (read.cursor, part.cursor)), default=None)
 
     # A span without rows needs no request: its stored rows are gone.
-    await together(read_span(counted) for counted in spans if counted.rows)
+    await run_together(read_span(counted) for counted in spans if counted.rows)
     read.spans = tuple(counted.span for counted in spans)
     # The changes in a span came before, too.
     read.distinct = False

@@ -39,7 +39,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class DatasetQuery:
-    """What the requests for the records of a dataset select."""
+    """The filters, fields and relations of the requests for a dataset's records."""
 
     # Not percent-encoded.
     params: dict[str, str]

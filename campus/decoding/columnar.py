@@ -34,7 +34,7 @@ from campus.decoding.page import (
     unknown_value,
     withheld_drift,
 )
-from campus.decoding.raw_json import UNFIT, raw_rows, sent_names
+from campus.decoding.raw_json import JSON_ERRORS, raw_rows, sent_names
 from campus.decoding.withholding import has_identity_fields, withhold_in_members, withhold_in_page
 from campus.decoding.zoned import is_zoned, verbatim, wall_clock
 
@@ -84,7 +84,7 @@ def decode_records(
         body, withheld = page.body, page.counts
     try:
         records = _decode_fast(body, contract, key, keep_id_numbers=keep_id_numbers)
-    except (NotPlain, pa.ArrowInvalid, *UNFIT):
+    except (NotPlain, pa.ArrowInvalid, *JSON_ERRORS):
         records = _decode_slowly(body, contract, keep_id_numbers=keep_id_numbers)
     records.drift.update(withheld_drift(withheld))
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
@@ -137,7 +137,7 @@ def _decode_slowly(body: bytes, contract: type[Contract], *, keep_id_numbers: bo
 def _decode_fast(
     body: bytes, contract: type[Contract], key: tuple[str, ...], *, keep_id_numbers: bool = False
 ) -> Records:
-    """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that must be decoded the slow way."""
+    """Raises NotPlain, ArrowInvalid or one of JSON_ERRORS for a page that must be decoded the slow way."""
     drift: Counter[Drift] = Counter()
     try:
         sent = _read(body, contract, "error")

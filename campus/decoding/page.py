@@ -21,7 +21,7 @@ from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
-from campus.decoding.raw_json import UNFIT, as_json, raw_rows, sent_members, sent_names
+from campus.decoding.raw_json import JSON_ERRORS, as_json, raw_rows, sent_members, sent_names
 from campus.decoding.withholding import (
     WITHHELD_NUMBER,
     blank_identity_fields,
@@ -99,7 +99,7 @@ def _decode(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Pa
         return _decode_rows(body, contract, walked)
     try:
         rows = _page_decoder(contract).decode(body)
-    except UNFIT:
+    except JSON_ERRORS:
         return _decode_rows(body, contract, walked)
     if misfitting(contract, rows):
         return _decode_rows(body, contract, walked)
@@ -133,8 +133,8 @@ def to_batch(
 def batch_schema(contract: type[Contract]) -> pa.Schema:
     """The schema of `to_batch`'s batches."""
     columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
-    ours = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": MOMENT}
-    return pa.schema(columns | ours)
+    added = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": MOMENT}
+    return pa.schema(columns | added)
 
 
 def row_key(row: Contract, key: tuple[str, ...]) -> Key:
@@ -184,7 +184,7 @@ def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) 
             page.drift.update(withheld_drift(Counter(withheld)))
         try:
             decoded[index] = _coerced(texts[index], contract, misfits)
-        except UNFIT as error:
+        except JSON_ERRORS as error:
             decoded.pop(index, None)
             page.bad.append(_bad(texts[index], error))
 
@@ -212,14 +212,14 @@ def _plain(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
         return None
     try:
         return row_decoder(contract).decode(text), None, []
-    except UNFIT:
+    except JSON_ERRORS:
         return None
 
 
 def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_Decoded[T]":
     """Coerce and decode a row. `misfits`: fields that the decoder accepts and no column holds.
 
-    Raises one of UNFIT for a row without a readable key."""
+    Raises one of JSON_ERRORS for a row without a readable key."""
     members = sent_members(text)
     verbatim, notes = coerce_row(members, contract, [name for name in misfits if name in members])
     row = row_decoder(contract).decode(msgspec.json.encode(members))
@@ -231,7 +231,7 @@ def _names(row: bytes) -> frozenset[str]:
     """The names of a row's fields; none where it is not an object."""
     try:
         return frozenset(sent_members(row))
-    except UNFIT:
+    except JSON_ERRORS:
         return frozenset()
 
 

@@ -9,8 +9,8 @@ from msgspec import Raw
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import without_identity_numbers
 
-# The errors of a decoder: for a value that does not fit, invalid UTF-8, and half a surrogate pair.
-UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# What the decoder raises for a value that does not fit, for invalid UTF-8, and for half a surrogate pair.
+JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
@@ -52,7 +52,7 @@ def sent_members(row: bytes) -> dict[str, Raw]:
         return _MEMBERS.decode(row)
     except msgspec.ValidationError:
         raise
-    except UNFIT:
+    except JSON_ERRORS:
         parts = _parts_of_odd_text(row, dict)
         if parts is None:
             raise
@@ -60,7 +60,9 @@ def sent_members(row: bytes) -> dict[str, Raw]:
 
 
 def sent_names(row: bytes | Raw) -> frozenset[str]:
-    """The names of the fields that a row was sent with. Raises one of UNFIT where it is not plain JSON."""
+    """The names of the fields that a row was sent with.
+
+    Raises one of JSON_ERRORS where the row is not plain JSON."""
     return frozenset(_MEMBERS.decode(row))
 
 
@@ -68,7 +70,7 @@ def object_members(value: bytes | Raw) -> dict[str, Raw] | None:
     """The members of an object as they were sent; None for anything else."""
     try:
         return _MEMBERS.decode(value)
-    except UNFIT:
+    except JSON_ERRORS:
         return None
 
 
@@ -76,7 +78,7 @@ def list_items(value: bytes) -> list[bytes] | None:
     """The items of a list as they were sent; None for anything else."""
     try:
         return [bytes(item) for item in _LIST.decode(value)]
-    except UNFIT:
+    except JSON_ERRORS:
         return None
 
 
@@ -86,7 +88,7 @@ def as_json(value: bytes | Raw) -> bytes:
     try:
         text.decode()
         _LIST.decode(b"[%b]" % text)
-    except UNFIT:
+    except JSON_ERRORS:
         return msgspec.json.encode(text.decode(errors="backslashreplace"))
     return text
 
@@ -105,7 +107,7 @@ def _kind_of(body: bytes) -> str:
     try:
         names = ", ".join(list(_MEMBERS.decode(body))[:5])
         return f"an object with {without_identity_numbers(names) or 'nothing in it'}"
-    except UNFIT:
+    except JSON_ERRORS:
         return "something else"
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec import Raw
 
 from campus.contracts.fields import Contract, Field, fields
-from campus.decoding.raw_json import UNFIT, list_items, raw_rows, sent_members
+from campus.decoding.raw_json import JSON_ERRORS, list_items, raw_rows, sent_members
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import (
     LENGTH,
@@ -65,7 +65,7 @@ def redacted(raw: bytes | Raw, *, named: bool = False) -> bytes:
         return text
     try:
         return _value(text, None, set(), "", _Walk(numbers=False, named=named))
-    except UNFIT:
+    except JSON_ERRORS:
         return UNSTORABLE
 
 
@@ -122,7 +122,7 @@ def withhold_in_row(
         sent = sent_members(row)
         members = _members(sent, contract, withheld, walk, _spared(contract) if spared is None else spared)
         return _text_of(members, sent, row, 0, walk), withheld
-    except UNFIT:
+    except JSON_ERRORS:
         return (UNSTORABLE, {""}) if _is_suspect(row) else (row, set())
 
 
@@ -232,7 +232,7 @@ def _value(
             try:
                 sent = sent_members(value)
                 members = _members(sent, contract, inside, walk)
-            except UNFIT:
+            except JSON_ERRORS:
                 return _unless_suspect(value, withheld, path, walk)
             # Without the names in between, which may be data, such as the name of a person.
             ends = {name.rpartition(".")[2] for name in inside}
@@ -261,7 +261,7 @@ def _text_without_numbers(value: bytes) -> bytes:
         return value
     try:
         text = msgspec.json.decode(value, type=str)
-    except UNFIT:
+    except JSON_ERRORS:
         return b"null"
     if is_identity_number(text):
         return b"null"
@@ -289,7 +289,7 @@ def _is_suspect(text: bytes) -> bool:
 def _name(text: bytes) -> str:
     try:
         return msgspec.json.decode(text, type=str)
-    except UNFIT:
+    except JSON_ERRORS:
         return text.decode(errors="replace")
 
 
@@ -307,7 +307,7 @@ def _keys_of_numbers(contract: type[Contract], suspects: Sequence[bytes], rows: 
     for row in suspects:
         try:
             members = sent_members(row)
-        except UNFIT:
+        except JSON_ERRORS:
             continue
         numbers.update(
             name

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from campus.http.client import Client
 from campus.http.events import Tally
-from campus.http.exchange import decoded_response
 from campus.http.pagination import Pagination
+from campus.http.sending.exchange import decoded_response
 
 T = TypeVar("T")
 

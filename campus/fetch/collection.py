@@ -221,7 +221,7 @@ def _getter(
     )
 
 
-async def together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def run_together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run jobs side by side. The first error cancels the others and is raised alone once they have ended."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -22,12 +22,12 @@ from campus.http.errors import (
     UnexpectedAnswer,
 )
 from campus.http.events import Event, Tally
-from campus.http.exchange import Declined, Exchange, decoded_response
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
 from campus.http.request import Request, Response
-from campus.http.retry import http_date
-from campus.http.sender import Sender
-from campus.http.shared import OwnProcess, Shared, SharedToken
+from campus.http.sending.exchange import Declined, Exchange, decoded_response
+from campus.http.sending.retry import http_date
+from campus.http.sending.sender import Sender
+from campus.http.shared import SharedInProcess, SharedState, SharedToken
 
 PATH = "/api/v3/oauth/tokens"
 # The interface names this buffer: the smaller of 300 seconds and 5% of the lifetime.
@@ -72,7 +72,7 @@ class Grant:
         sender: Sender,
         scopes: Iterable[tuple[str, ...]],
         school_id: int | None,
-        shared: Shared | None = None,
+        shared: SharedState | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.token: Token | None = None
@@ -81,7 +81,7 @@ class Grant:
         schools = [(school_scope(id_),) for id_ in config.school_ids if config.one_token]
         self._alternatives = list(dict.fromkeys(filter(None, [*schools, *scopes])))
         self._school_id = school_id
-        self._shared = shared or OwnProcess(config.base_url)
+        self._shared = shared or SharedInProcess(config.base_url)
         self._clock = clock
         self._request = Request(
             "POST", PATH, school_id, headers={"content-type": "application/json"}, for_token=True
@@ -208,8 +208,8 @@ class Grant:
 
     async def _obtain(self, old: Token | None) -> Token:
         """The token that another process has been given meanwhile, or else a new token for all processes."""
-        async with self._shared.turn(self._name()) as turn:
-            shared = turn.token
+        async with self._shared.lock_token(self._name()) as lock:
+            shared = lock.token
             if shared is not None:
                 if self._config.one_token:
                     # A new token ends the shared one, so it needs the scopes of the other processes too.
@@ -218,7 +218,7 @@ class Grant:
                 if self._suffices(shared, old):
                     return self._adopt(shared)
             token = await self._issue()
-            await turn.keep(
+            await lock.store(
                 SharedToken(
                     token.text,
                     token.scopes,
@@ -346,7 +346,7 @@ class Grant:
 
 
 class TokenAuth:
-    """The tokens of one request, from one grant; see `campus.http.exchange.Auth`.
+    """The tokens of one request, from one grant; see `campus.http.sending.exchange.Auth`.
 
     scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
     these scopes. school_id: the school of the request."""

@@ -13,13 +13,13 @@ from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.http.events import Event, Listener, Tally
-from campus.http.exchange import Exchange
-from campus.http.health import Health
 from campus.http.messages import refusal
 from campus.http.request import Body, Request, Response
-from campus.http.sender import Sender
-from campus.http.shared import OwnProcess
-from campus.http.transport import Transport
+from campus.http.sending.exchange import Exchange
+from campus.http.sending.health import Health
+from campus.http.sending.sender import Sender
+from campus.http.sending.transport import Transport
+from campus.http.shared import SharedInProcess
 
 
 class Client:
@@ -38,7 +38,7 @@ class Client:
     ) -> None:
         self.config = config
         self.capabilities = capabilities or Capabilities()
-        self._shared = config.shared or OwnProcess(config.base_url)
+        self._shared = config.shared or SharedInProcess(config.base_url)
         self._contradicted_before = self.capabilities.confirmation.contradicted
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
         self._sender = Sender(config, Transport(config), self._shared.pace, listener)

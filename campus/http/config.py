@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from campus.http.shared import Shared
+from campus.http.shared import SharedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ClientConfig:
     # Decode national identity numbers too; else the decoder drops them.
     keep_id_numbers: bool = False
     # The pace and the tokens that clients of other processes share; None: other processes share nothing.
-    shared: Shared | None = field(default=None, repr=False, compare=False)
+    shared: SharedState | None = field(default=None, repr=False, compare=False)
 
     @property
     def patience(self) -> float:

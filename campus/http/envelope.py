@@ -53,7 +53,7 @@ SUCCESS = frozenset({"0", "00000", "ok", "success", "succeeded", "true", "成功
 UNKNOWN_REFUSAL = 422
 
 
-def opened(status: int, body: bytes) -> tuple[int, bytes]:
+def open_envelope(status: int, body: bytes) -> tuple[int, bytes]:
     """The status and the content of an answer, without an envelope, a byte order mark or space before it.
 
     A refusal with status 2xx gets the status that its code names (403 for 403, 40301 or "403"), else
@@ -70,7 +70,7 @@ def opened(status: int, body: bytes) -> tuple[int, bytes]:
     if refused := _refusal(members):
         return refused, bare
     content = _content(members)
-    return (status, bare) if content is None else opened(status, bytes(content))
+    return (status, bare) if content is None else open_envelope(status, bytes(content))
 
 
 def _content(members: Mapping[str, Raw]) -> Raw | None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 # The client reports retry, throttled and token; its users report note, drift, plan and progress.
-# A sync reports school and step: `done` is the number of the school, or 1 once the step has ended.
+# A sync reports school and step. school: `done` is the school's position, from 1. step: `done` is 0 at the
+# step's start, and 1 at its end.
 EventKind = Literal["drift", "note", "plan", "progress", "retry", "school", "step", "throttled", "token"]
 
 
@@ -27,7 +28,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one reading. The client adds requests, retries and bytes of bodies; its caller adds pages."""
+    """Counts of one reading. The client adds requests, retries and response bytes; its caller adds pages."""
 
     requests: int = 0
     retries: int = 0

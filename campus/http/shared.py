@@ -1,6 +1,7 @@
 """The pace of requests and the tokens that all clients of one platform share.
 
-A database of workers implements these protocols. Without one, each process has its own pace and tokens."""
+The workers of a district share them through a database (`pipelines.shared.workers`). Without a district, each
+process has its own pace, and each client its own tokens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -9,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from campus.http.events import Event
-from campus.http.rate_limit import budget_for
+from campus.http.sending.rate_limit import budget_for
 
 
 @dataclass(frozen=True, slots=True)
 class SharedToken:
-    """A token that some client was given."""
+    """A token that the platform issued to any of the clients."""
 
     text: str = field(repr=False)
     scopes: frozenset[str]
-    #: The scopes that the platform refused meanwhile, and its words.
+    #: By refused scope, the platform's reason.
     refused: Mapping[str, str]
     #: By the wall clock, in seconds since the epoch.
     fresh_until: float
@@ -26,30 +27,30 @@ class SharedToken:
 
 
 class Pace(Protocol):
-    """The pace of requests. `now`, `granted`: monotonic seconds."""
+    """The pace of requests. The parameters `now` and `granted` are monotonic seconds."""
 
     def acquire(self, now: float) -> float:
-        """Grant one request (0), or return the seconds to wait before the next try."""
+        """Ask for one request. Returns 0 if it is granted, else the seconds to wait before the next try."""
 
-    async def rest(self, seconds: float, waiting: int) -> None:
-        """Wait for so many seconds, or until a request may be granted. waiting: the requests in the queue."""
+    async def rest(self, seconds: float) -> None:
+        """Wait for so many seconds, or less."""
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
         """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
 
 
-class Turn(Protocol):
+class TokenLock(Protocol):
     """The lock of a shared token: no other client requests the token meanwhile."""
 
     @property
     def token(self) -> SharedToken | None:
-        """The token that was kept last."""
+        """The token that was stored last."""
 
-    async def keep(self, token: SharedToken) -> None:
-        """Keep a token for the other clients."""
+    async def store(self, token: SharedToken) -> None:
+        """Store a token for the other clients."""
 
 
-class Shared(Protocol):
+class SharedState(Protocol):
     """The pace and the tokens of all clients of one platform with the same credentials."""
 
     @property
@@ -57,43 +58,43 @@ class Shared(Protocol):
         """The pace of requests."""
 
     async def join(self, notify: Callable[[Event], None]) -> None:
-        """Begin for one client. notify: takes an event for whatever delays the client."""
+        """Register one client. notify: called with an event for each delay of the client."""
 
-    def turn(self, name: str) -> AbstractAsyncContextManager[Turn]:
+    def lock_token(self, name: str) -> AbstractAsyncContextManager[TokenLock]:
         """Wait for the lock of the token of this name."""
 
 
-class OwnPace:
+class ProcessPace:
     """The pace of one process."""
 
     def __init__(self, base_url: str) -> None:
         self._budget = budget_for(base_url)
         self.acquire, self.answered = self._budget.acquire, self._budget.answered
 
-    async def rest(self, seconds: float, waiting: int) -> None:
-        """Wait: no other process acquires."""
+    async def rest(self, seconds: float) -> None:
+        """Wait the whole time, since no other process shares the pace."""
         await asyncio.sleep(seconds)
 
 
-class NoTurn:
-    """A turn without other clients: no token is shared."""
+class NoTokenLock:
+    """Locks nothing, and shares no token."""
 
     token = None
 
-    async def keep(self, token: SharedToken) -> None:
+    async def store(self, token: SharedToken) -> None:
         """Do nothing: no other client needs the token."""
 
 
-class OwnProcess:
+class SharedInProcess:
     """Shares the pace with the other clients of this process, and no tokens."""
 
     def __init__(self, base_url: str) -> None:
-        self.pace: Pace = OwnPace(base_url)
+        self.pace: Pace = ProcessPace(base_url)
 
     async def join(self, notify: Callable[[Event], None]) -> None:
         """Do nothing."""
 
     @asynccontextmanager
-    async def turn(self, name: str) -> AsyncIterator[Turn]:
-        """Take a turn at once."""
-        yield NoTurn()
+    async def lock_token(self, name: str) -> AsyncIterator[TokenLock]:
+        """Return at once, since no other client shares the token."""
+        yield NoTokenLock()

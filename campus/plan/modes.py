@@ -1,4 +1,4 @@
-"""The modes of requesting slices, as data: one record for each way to make the requests of a slice."""
+"""The request modes, as data. A mode says how a slice is divided into units."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,11 +26,11 @@ class Mode:
     requests: Requests
     #: The subject of one request, in words.
     unit: str = "class"
-    #: Replaces the units where only the platform shows which ones work.
+    #: Requests a row first, and chooses other units if this platform needs them.
     decide: Decide | None = None
     #: Makes the units of the doctor's small request, where they differ.
     probe: Requests | None = None
-    #: An id that the platform does not know (404) is a normal answer: it has no rows.
+    #: The platform may respond 404 for an id. The id then has no rows.
     may_be_absent: bool = False
     #: Requests name ids of the resource's parents. Rows carry these ids, or lead to them (`unit_via`).
     names_parents: bool = False
@@ -40,12 +40,12 @@ class Mode:
     parents_with: Mapping[str, int] = field(default_factory=dict)
     #: Deleted parents are named too.
     deleted_parents: bool = False
-    #: Rows may spell the value that they were requested with in another way.
-    respelled: bool = False
+    #: Rows may spell the requested value differently: `graduates_in` for `system.graduates_in`.
+    rows_may_respell: bool = False
 
 
 async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> list[Unit]:
-    """The requests that determine a slice, one unit for each collection that it is made of."""
+    """The units of a slice: a unit for each list that the slice is read from."""
     mode = MODES[spec.mode]
     units = mode.requests(spec, query)
     if query.since is not None:
@@ -58,13 +58,13 @@ async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally:
 
 
 def parents_of(spec: ResourceSpec) -> ResourceSpec | None:
-    """The resource whose ids the requests for another name; None: they name none."""
+    """The parent resource whose ids the requests of `spec` need; None: the requests need no ids."""
     name = MODES[spec.mode].parents or spec.child_of
     return None if name is None else RESOURCES[name]
 
 
 def unit_in_words(spec: ResourceSpec) -> str:
-    """What one request for a resource asks for."""
+    """The subject of one request for a resource, in words."""
     return spec.unit or MODES[spec.mode].unit
 
 
@@ -133,8 +133,8 @@ def _term_types(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     ]
 
 
-def _bound(spec: ResourceSpec, query: SliceQuery, *, unit: Literal["device", "card"]) -> list[Unit]:
-    """A request for each device or card. An unbound id (404) gives a row that says so."""
+def _bindings(spec: ResourceSpec, query: SliceQuery, *, unit: Literal["device", "card"]) -> list[Unit]:
+    """A request for each device or card. An unbound id (404) gives a row with the state unbound."""
     column = f"{unit}_id"
     return [
         Unit(
@@ -165,7 +165,7 @@ def _by_parent(unit: str) -> Mode:
 
 MODES: Mapping[RequestMode, Mode] = {
     "once": Mode(_whole),
-    "by_term_type": Mode(_term_types, "term type", may_be_absent=True, respelled=True),
+    "by_term_type": Mode(_term_types, "term type", may_be_absent=True, rows_may_respell=True),
     "by_semester": Mode(_semester),
     # A list of all members of a semester has those of deleted classes too. Requests by class must read the
     # same rows.
@@ -178,7 +178,7 @@ MODES: Mapping[RequestMode, Mode] = {
     "by_class_batch": Mode(_class_batches, names_parents=True, parents="classes"),
     "by_role": Mode(_roles, probe=partial(_role, role=STUDENT)),
     "by_student": replace(_by_parent("student"), parents_with={"role": STUDENT}),
-    "by_device": Mode(partial(_bound, unit="device"), "device", may_be_absent=True),
-    "by_card": Mode(partial(_bound, unit="card"), "card", may_be_absent=True),
+    "by_device": Mode(partial(_bindings, unit="device"), "device", may_be_absent=True),
+    "by_card": Mode(partial(_bindings, unit="card"), "card", may_be_absent=True),
     "by_session": Mode(_sessions),
 }

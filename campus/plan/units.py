@@ -12,7 +12,7 @@ MAX_IDS_LENGTH = 1_500
 
 @dataclass(frozen=True)
 class SliceQuery:
-    """What the requests for one slice are made from."""
+    """The parameters from which the requests of one slice are made."""
 
     school_id: int | None
     semester_id: int | None = None

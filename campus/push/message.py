@@ -1,4 +1,4 @@
-"""What a push says: the rows of a resource that were created, updated or deleted, by their keys."""
+"""The content of a push: the keys of created, updated or deleted rows of a resource."""
 
 import re
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def parse_push(body: Mapping[str, Any], header_timestamp: int) -> Push:
         id=_name(body, "id"),
         resource=_name(body, "resource"),
         sent_at=_moment(body.get("timestamp", Number(header_timestamp))),
-        events=tuple(_event(one) for one in events),
+        events=tuple(_event(event) for event in events),
     )
 
 
@@ -80,7 +80,7 @@ def _event(value: Any) -> PushedEvent:
     keys = value.get("pks") or []
     if not isinstance(value.get("op"), str) or not isinstance(keys, list):
         raise Malformed("each of events must have op, a text, and pks, a list")
-    return PushedEvent(value["op"], tuple(_key(one) for one in keys))
+    return PushedEvent(value["op"], tuple(map(_key, keys)))
 
 
 def _key(value: Any) -> Any:

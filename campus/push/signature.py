@@ -13,7 +13,7 @@ from campus.push.exact_json import Number, compact
 
 
 def signed_texts(nonce: str, timestamp: int, body: Mapping[str, Any]) -> tuple[str, str]:
-    """What the platform may have signed: with slashes as they are, and escaped.
+    """The two texts that a platform may sign: with plain slashes, and with escaped slashes.
 
     `nonce` and `timestamp` are of the headers. `body` is as `exact_json.parse` gives it; its own keys win, so
     that a timestamp of its own is what is signed, and that of the header is not."""
@@ -36,5 +36,5 @@ def is_signed(signature: str, nonce: str, timestamp: int, body: Mapping[str, Any
         return False
     given = signature.encode("utf-8", "replace")
     # Both, always: how long this takes tells nothing.
-    plain, escaped = (hmac.compare_digest(given, each.encode()) for each in own)
+    plain, escaped = (hmac.compare_digest(given, expected.encode()) for expected in own)
     return plain or escaped

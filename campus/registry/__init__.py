@@ -1,8 +1,9 @@
-"""The registry: every resource of the platform, as data.
+"""The registry: every resource of the platform, and the files that a school keeps itself, as data.
 
 Assets, lake tables, scopes, the dictionary and tests derive from the registry. A new resource needs an entry
 in the registry and a contract."""
 
+from campus.registry.inputs import INPUTS, INTERVENTIONS
 from campus.registry.spec import ResourceSpec
 from campus.registry.v1 import ATTENDANCE, V1_DATA, V1_SEMESTERS
 from campus.registry.v3 import (
@@ -27,6 +28,8 @@ __all__ = [
     "DATASET_FIELDS",
     "DATASET_METADATA",
     "DATASET_RELATIONS",
+    "INPUTS",
+    "INTERVENTIONS",
     "REPORT_FIELDS",
     "REPORT_METADATA",
     "REPORT_PARAMETERS",

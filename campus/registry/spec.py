@@ -151,7 +151,7 @@ class ResourceSpec:
 
     @property
     def is_v1(self) -> bool:
-        """Whether it belongs to the v1 generation, which names its paging parameters differently."""
+        """Whether it belongs to the v1 interface, which names its paging parameters differently."""
         return self.path.startswith(V1_PREFIX)
 
 

@@ -6,9 +6,9 @@ from campus.contracts import v1_people as contracts_v1_people
 from campus.registry.spec import DetailRows, HiddenRows, ResourceSpec, embedded
 
 # The specification names no scopes for v1. Its sample tokens have these, or v3 needs them for the same rows.
-OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
-OF_CLASSES = ("class.read", "klass.read", "user.read")
-OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
+USER_SCOPES = ("user.read", "reflection.read_basic", "reflection.read_all")
+CLASS_SCOPES = ("class.read", "klass.read", "user.read")
+STUDENT_SCOPES = (*CLASS_SCOPES, "student.read_basic", "student.read_all")
 
 # Changes that a night misses unless it reads everything.
 SELDOM = "transcripts that changed while the row of no student did"
@@ -24,7 +24,7 @@ V1_SEMESTERS = ResourceSpec(
     "v1_semesters",
     "/api/v1/semesters",
     contracts_v1.SemesterV1,
-    (*OF_CLASSES, "semester.read"),
+    (*CLASS_SCOPES, "semester.read"),
     shape="list",
     lists_semesters=True,
 )
@@ -33,7 +33,7 @@ TRANSCRIPTS = ResourceSpec(
     "transcripts",
     "/api/v1/students/{id}/transcripts",
     contracts_v1_people.Transcript,
-    OF_STUDENTS,
+    STUDENT_SCOPES,
     mode="by_student",
     primary_key=("student_id",),
     shape="object",
@@ -48,7 +48,7 @@ TIMETABLE_DAYS = ResourceSpec(
     "timetable_days",
     "/api/v1/timetable/structure",
     contracts_v1.TimetableDay,
-    OF_CLASSES,
+    CLASS_SCOPES,
     mode="by_semester",
     sliced_by="semester",
     primary_key=("semester_id", "day"),
@@ -62,7 +62,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "v1_admin_classes",
         "/api/v1/admin-classes",
         contracts_v1.AdminClass,
-        (*OF_CLASSES, "admin_class.read"),
+        (*CLASS_SCOPES, "admin_class.read"),
         shape="list",
         unit_column="id",
         unit="class",
@@ -72,7 +72,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "user_fields",
         "/api/v1/reflection-fields",
         contracts_v1_people.UserField,
-        OF_USERS,
+        USER_SCOPES,
         primary_key=("name", "role"),
         shape="list",
     ),
@@ -80,7 +80,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "v1_users",
         "/api/v1/reflections",
         contracts_v1_people.User,
-        OF_USERS,
+        USER_SCOPES,
         mode="by_role",
         # Archived, and disabled.
         sources=(HiddenRows((("status", "2"), ("status", "4"))),),
@@ -90,7 +90,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "attendance_settings",
         "/api/v1/classroompad/attendance-settings",
         contracts_v1.AttendanceSettings,
-        OF_CLASSES,
+        CLASS_SCOPES,
         primary_key=("school_id",),
         shape="object",
     ),
@@ -98,7 +98,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "devices",
         "/api/v1/classroompad/devices/{id}",
         contracts_v1.Device,
-        OF_CLASSES,
+        CLASS_SCOPES,
         mode="by_device",
         primary_key=("device_id",),
         shape="object",
@@ -108,7 +108,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "cards",
         "/api/v1/studentcard/cards/{id}",
         contracts_v1_people.Card,
-        OF_USERS,
+        USER_SCOPES,
         mode="by_card",
         primary_key=("card_id",),
         shape="object",
@@ -145,7 +145,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "v1_classes",
         "/api/v1/classes",
         contracts_v1.TeachingClass,
-        OF_CLASSES,
+        CLASS_SCOPES,
         mode="by_semester",
         sliced_by="semester",
     ),
@@ -153,7 +153,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "v1_class_students",
         "/api/v1/classes/{id}/students",
         contracts_v1_people.ClassStudent,
-        OF_STUDENTS,
+        STUDENT_SCOPES,
         mode="by_class",
         sliced_by="semester",
         primary_key=("class_id", "student_id"),
@@ -170,7 +170,7 @@ ATTENDANCE_SESSIONS = ResourceSpec(
     "attendance_sessions",
     "/api/v1/classes/{id}/attendances",
     contracts_v1_attendance.AttendanceSession,
-    OF_CLASSES,
+    CLASS_SCOPES,
     mode="by_session",
     sliced_by="week",
     primary_key=("class_id", "date", "lesson"),

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from campus.decoding.definition import Definition, parse_definition
 from campus.decoding.page import Drift
-from campus.decoding.raw_json import UNFIT
+from campus.decoding.raw_json import JSON_ERRORS
 
 # The members of a field, in an answer of the platform or in a row of raw.report_fields.
 Members = Mapping[str, Any]
@@ -23,7 +23,7 @@ def members_of(row: bytes | Raw) -> dict[str, Any]:
     """The members of a JSON object; none where it is unreadable."""
     try:
         return msgspec.json.decode(row, type=dict[str, Any])
-    except UNFIT:
+    except JSON_ERRORS:
         return {}
 
 

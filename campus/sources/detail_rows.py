@@ -9,10 +9,10 @@ from campus.decoding.page import Drift
 from campus.http.errors import Forbidden, NotFound, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import DetailRows
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.pages import read_pages
 from campus.sources.row_rules import keep_only, keep_requested
-from campus.sources.side_by_side import UnitResult, read_all
 from campus.sources.source import ReadUnit, SourceContext
 
 
@@ -48,7 +48,7 @@ def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit)
         # Collects the failures alone: the rows go where those of the list are.
         failures = Collector(spec)
         units = [Unit(f"{spec.path}/{row_id}", spec.params, ids=(row_id,)) for row_id in listed]
-        await read_all(context.client, units, read_row, [failures])
+        await read_units(context.client, units, read_row, [failures])
         gathered.failed.update(failures.account.failed)
         return gathered
 

@@ -1,4 +1,4 @@
-"""Rows of a slice that are requested by their ids, by their classes, or by when they were updated."""
+"""Requests rows of a slice by their ids, by their classes, or by the time of their last update."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,9 +10,9 @@ from campus.http.client import Client
 from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit, changed_only, id_batches
 from campus.registry import ResourceSpec
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, keep_requested
-from campus.sources.side_by_side import UnitResult, read_all
 from campus.sources.unit import source_of
 
 CLASS_FILTER = "class_id_in"
@@ -88,4 +88,4 @@ async def _read_units(
         inspect(gathered)
         return UnitResult(partial(collector.add, gathered), gathered.has_no_living_rows)
 
-    await read_all(client, units, read_rows, [collector])
+    await read_units(client, units, read_rows, [collector])

@@ -1,7 +1,7 @@
 """Reading one slice of one resource, unit by unit.
 
-Requests that belong together form a unit (an item's scores, a class's assessment). See side_by_side for the
-order of the units, and unit for the requests of each.
+Requests that belong together form a unit (an item's scores, a class's assessment). See concurrent_units for
+the order of the units, and unit for the requests of each.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
+from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, gathered_of
-from campus.sources.side_by_side import UnitResult, read_all
 from campus.sources.unit import source_of
 
 
@@ -46,7 +46,7 @@ async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector:
             collector.account.older += _count_older(gathered, unit.since)
         return UnitResult(partial(collector.add, gathered), gathered.has_no_living_rows)
 
-    await read_all(client, units, read_rows, [collector])
+    await read_units(client, units, read_rows, [collector])
 
 
 async def read_together(client: Client, query: SliceQuery, main: Collector, *others: Collector) -> None:
@@ -89,7 +89,7 @@ async def read_together(client: Client, query: SliceQuery, main: Collector, *oth
         return UnitResult(add, _lacks_rows(pages))
 
     units = await units_of(client, spec, query, tally)
-    await read_all(client, units, read_answer, collectors)
+    await read_units(client, units, read_answer, collectors)
 
 
 def _lacks_rows(pages: Mapping[str, Page[Any]]) -> bool:

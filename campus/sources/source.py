@@ -15,7 +15,7 @@ ReadUnit = Callable[[Unit], Awaitable[Gathered]]
 
 @dataclass(frozen=True)
 class SourceContext:
-    """The client, the resource, the slice and the counts that the sources of one slice share."""
+    """The client, resource, slice and counts that all sources of a slice share."""
 
     client: Client
     spec: ResourceSpec

@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import mermaidx
+
 LIST_ITEM = re.compile(r"(?:[-*]|\d+\.) +(?=\S)")
+DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> None:
@@ -15,14 +18,14 @@ def on_config(config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Adapt lists to the site's Markdown.
+    """Draw diagrams of Mermaid, whose script the theme would fetch, and adapt lists to the site's Markdown.
 
     The pages indent what belongs to an item as far as the item's text, as Git hosts want it. The site wants
     four spaces, and a blank line before an item that follows a paragraph."""
     lines: list[str] = []
     offsets = [0]  # where the text of each open item begins
     is_fenced = follows_blank = False
-    for line in markdown.splitlines():
+    for line in DIAGRAM.sub(_drawn, markdown).splitlines():
         indent = len(line) - len(line.lstrip())
         while line.strip() and not is_fenced and indent < offsets[-1]:
             offsets.pop()
@@ -36,6 +39,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         follows_blank = not item and (follows_blank or not text.strip())
         is_fenced ^= text.startswith("```")
     return "\n".join(lines)
+
+
+def _drawn(diagram: re.Match[str]) -> str:
+    return f'<div class="diagram">{mermaidx.render(diagram[1]).svg()}</div>'
 
 
 def _dictionary(docs: Path, folder: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Vega, Vega-Lite and vega-embed as one script. vl-convert has them, and takes seconds to join them."""
+"""Vega, Vega-Lite and vega-embed as one script. vl-convert takes seconds to bundle them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from warehouse.files import write_text
 
 
 def bundle(folder: Path) -> str:
-    """The script. It is put together once for each version of vl-convert, and kept in `folder`."""
-    kept = folder / f"vega-{version('vl-convert-python')}.js"
-    if not kept.exists():
-        # Who may only read the home, or its disk, has it put together each time.
+    """The script. Each version of vl-convert bundles it once; `folder` is its cache."""
+    path = folder / f"vega-{version('vl-convert-python')}.js"
+    if not path.exists():
+        # A reader without write access to the home, or to its disk, bundles it each time.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
-            write_text(kept, _made())
-            for old in set(folder.glob("vega-*.js")) - {kept}:
+            write_text(path, _bundle())
+            for old in set(folder.glob("vega-*.js")) - {path}:
                 old.unlink()
-        return _made()
-    return kept.read_text(encoding="utf-8")
+        return _bundle()
+    return path.read_text(encoding="utf-8")
 
 
 @cache
-def _made() -> str:
-    made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return made
+def _bundle() -> str:
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script

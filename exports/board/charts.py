@@ -1,8 +1,7 @@
-"""The charts of the board as Vega-Lite, drawn of `rows.chart_rows`; the page puts the rows in.
+"""The charts of the board as Vega-Lite specifications. The page adds the rows of `rows.chart_rows`.
 
-What is picked is three parameters of each chart, which the page sets: `kind` (school, cohort or class),
-`key`, and the `cohort` that the key is of. Series differ in shade and in shape, so that a grey printer and
-the colour-blind tell them apart.
+The page sets three parameters of each chart for the selected group: `kind` (school, cohort or class), `key`,
+and the `cohort` of the key. Series differ in shade and in shape, for grey printers and colour-blind readers.
 """
 
 from __future__ import annotations
@@ -13,16 +12,18 @@ from typing import Any
 
 import altair as alt
 
-from exports.sheets import Language, Words
+from exports.spreadsheet.sheets import Language, Words
 from exports.workbooks.terms import LEVELS, RATE, STUDENTS
 
 #: Okabe and Ito's, the darkest first.
 SERIES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 2, 2, 2], [5, 2], [3, 4], [12, 3])
-SERIES_ORDER = alt.EncodingSortField("order", op="min")
+SERIES_ORDER = alt.EncodingSortField("place", op="min")
 #: From the best band to the worst, one hue by shade.
 SHADES = ("#08306B", "#2F79B5", "#7FB7DA", "#C9DDF0", "#8C2D04", "#3D1402")
 RISK, WARNING, FALL, RISE = "#8C2D04", "#F0B678", "#B5501B", "#2F79B5"
+#: The middle half of the schools.
+MIDDLE_HALF = "#9CC3E0"
 FONT = "'Noto Sans CJK SC', 'Microsoft YaHei', 'PingFang SC', 'Hiragino Sans GB', sans-serif"
 
 WEEK = Words("Teaching week", "教学周")
@@ -33,11 +34,18 @@ SHARE = Words("Share of the grades", "成绩占比")
 BANDS = Words("Percent of the full score", "占满分百分比")
 CHANGE = Words("Change in percentage points", "变化（百分点）")
 GROUP = Words("Group", "范围")
+LEVEL = Words("Level", "等级")
+PER_HUNDRED = Words("Students per hundred", "每百名学生中的人数")
+MEDIAN = Words("Median of the schools", "各校中位数")
+LOWER, UPPER = Words("Lower quartile", "下四分位数"), Words("Upper quartile", "上四分位数")
+SCHOOLS = Words("Number of schools", "学校数")
 
-#: Pixels of a class where each has a line, so that no label is left out.
+#: Pixels of a class in charts with a row per class, so that every label is shown.
 CLASS_HEIGHT, MOVED_HEIGHT = 22, 30
+#: Pixels of a level in the chart of quartiles.
+QUARTILE_HEIGHT = 56
 
-#: The group that is picked, and that which it is compared with: a class with its cohort, a cohort with the
+#: The selected group, and the group that it is compared with: a class with its cohort, a cohort with the
 #: school.
 OWN = "datum.kind == kind && datum.key == key"
 BESIDE = (
@@ -49,30 +57,42 @@ COMPARED = f"({OWN}) || ({BESIDE})"
 SERIES_SHOWN = (
     f"datum.kind == 'school' || ({OWN}) || (datum.kind == 'cohort' && (cohort == '' || datum.key == cohort))"
 )
-#: Of all schools, each of them or that which is picked.
+#: The rows of all schools together.
+OF_ALL = "datum.kind == 'school'"
+#: On the page of a few schools: every school, or the selected school.
 TOGETHER = f"kind == 'school' || ({OWN})"
-#: Classes of the cohort that is picked; all where none is.
+#: Classes of the selected cohort. All classes where no cohort is selected.
 NEAR = "cohort == '' || datum.cohort == cohort"
 PICKED = "kind != 'class' || datum.key == key"
 
 
 @cache
-def specs(language: Language, *, together: bool = False) -> dict[str, dict[str, Any]]:
-    """The charts of a page by name, without their rows. `together`: of all schools, each as a class."""
-    drawn: dict[str, alt.Chart | alt.LayerChart] = {
-        "weeks": _weeks(language, TOGETHER if together else SERIES_SHOWN),
-        "lessons": _lessons(language),
-        "levels": _levels(language),
-        "bands": _bands(language, TOGETHER, {}) if together else _bands(language, COMPARED, {"name": GROUP}),
-        "moved": _moved(language),
+def specs(language: Language) -> dict[str, dict[str, Any]]:
+    """The charts of the page of a school by name, without rows."""
+    return {
+        "weeks": _spec(_weeks(language, SERIES_SHOWN)),
+        "lessons": _spec(_lessons(language)),
+        "levels": _spec(_levels(language)),
+        "bands": _spec(_bands(language, COMPARED, {"name": GROUP})),
+        "moved": _spec(_moved(language)),
     }
-    return {name: _spec(chart) for name, chart in drawn.items()}
+
+
+@cache
+def specs_of_schools(language: Language, *, many: bool) -> dict[str, dict[str, Any]]:
+    """The charts of the page of all schools by name, without rows. Schools take the place of classes. `many`:
+    with the quartiles of the schools, whose rows are those of the kind `school`."""
+    bands = {"bands": _spec(_bands(language, OWN, {}))}
+    if many:
+        weeks, quartiles = _quartile_weeks(language), _quartile_levels(language)
+        return {"weeks": _spec(weeks), "quartiles": _spec(quartiles), **bands}
+    return {"weeks": _spec(_weeks(language, TOGETHER)), "levels": _spec(_levels(language)), **bands}
 
 
 def _spec(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     picked = (
         alt.param(name="kind", value="school"),
-        *(alt.param(name=one, value="") for one in ("key", "cohort")),
+        *(alt.param(name=name, value="") for name in ("key", "cohort")),
     )
     styled = (
         chart.add_params(*picked)
@@ -93,31 +113,89 @@ def _base(height: int | alt.Step) -> alt.Chart:
     return drawn
 
 
-def _weeks(language: Language, shown_are: str) -> alt.LayerChart:
-    """The school, and the cohorts; of what is picked, its cohort and the school beside it."""
+def _weeks(language: Language, shown_are: str, whole: Words | None = None) -> alt.LayerChart:
+    """The school and its cohorts. For a selected group also its cohort and the school. For a selected cohort
+    also the same grade a year before, if known. `whole`: the label of the line of the school, instead of its
+    name."""
+    name = f"datum.kind == 'school' ? '{whole.in_language(language)}' : datum.name" if whole else "datum.name"
     shown = (
         _base(250)
         .transform_filter(shown_are)
+        .transform_fold(["rate", "last_year"], as_=["year", "percent"])
+        .transform_filter(f"isValid(datum.percent) && (datum.year == 'rate' || kind == 'cohort' && {OWN})")
+        .transform_calculate(
+            series=f"datum.year == 'rate' ? ({name}) : datum.last_year_{language}",
+            place="datum.year == 'rate' ? datum.order : datum.order + 0.5",
+        )
         .encode(
             x=alt.X("week:O", title=WEEK.in_language(language), axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("rate:Q", title=RATE.in_language(language), scale=alt.Scale(zero=False)),
+            y=alt.Y("percent:Q", title=RATE.in_language(language), scale=alt.Scale(zero=False)),
+            opacity=alt.condition("datum.year == 'rate'", alt.value(1), alt.value(0.55)),
         )
     )
     colors, dashes = alt.Scale(range=list(SERIES)), alt.Scale(range=list(DASHES))
-    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2.5)
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2.5, labelLimit=320)
     lines = shown.encode(
-        color=alt.Color("name:N", title=None, sort=SERIES_ORDER, scale=colors, legend=legend),
-        strokeDash=alt.StrokeDash("name:N", title=None, sort=SERIES_ORDER, scale=dashes, legend=legend),
+        color=alt.Color("series:N", title=None, sort=SERIES_ORDER, scale=colors, legend=legend),
+        strokeDash=alt.StrokeDash("series:N", title=None, sort=SERIES_ORDER, scale=dashes, legend=legend),
     )
-    # Channels of their own, so that the legend is that of the lines. A week that is not over is hollow: its
-    # rate is that so far.
+    # Separate channels keep the legend of the lines. The point of an unfinished week is hollow.
     points = shown.encode(
-        stroke=alt.Stroke("name:N", sort=SERIES_ORDER, scale=colors, legend=None),
-        fill=alt.Fill("name:N", sort=SERIES_ORDER, scale=colors, legend=None),
-        fillOpacity=alt.condition("datum.is_complete", alt.value(1), alt.value(0)),
-        tooltip=_tips(language, name=GROUP, week=WEEK, rate=RATE),
+        stroke=alt.Stroke("series:N", sort=SERIES_ORDER, scale=colors, legend=None),
+        fill=alt.Fill("series:N", sort=SERIES_ORDER, scale=colors, legend=None),
+        fillOpacity=alt.condition(
+            "datum.is_complete || datum.year == 'last_year'", alt.value(1), alt.value(0)
+        ),
+        tooltip=_tips(language, series=GROUP, week=WEEK, percent=RATE),
     )
     drawn: alt.LayerChart = lines.mark_line(strokeWidth=2.5) + points.mark_point(size=45)
+    return drawn
+
+
+def _quartile_weeks(language: Language) -> alt.LayerChart:
+    """The median of the schools over the band of their middle half, and the selected school."""
+    band = (
+        _base(250)
+        .transform_filter(OF_ALL)
+        .mark_area(color=MIDDLE_HALF, opacity=0.45)
+        .encode(
+            x=alt.X("week:O", title=WEEK.in_language(language)),
+            y=alt.Y("low:Q", title=RATE.in_language(language), scale=alt.Scale(zero=False)),
+            y2=alt.Y2("high:Q", title=RATE.in_language(language)),
+            tooltip=_spread(language, "rate"),
+        )
+    )
+    drawn: alt.LayerChart = band + _weeks(language, SERIES_SHOWN, MEDIAN)
+    return drawn
+
+
+def _quartile_levels(language: Language) -> alt.LayerChart:
+    """For each level the median of the schools on the bar of their middle half, and the selected school."""
+    words = {code: LEVELS[code].in_language(language) for code in ("at_risk", "warning")}
+    rows = (
+        _base(alt.Step(QUARTILE_HEIGHT))
+        .transform_calculate(word=f"datum.level == 'at_risk' ? '{words['at_risk']}' : '{words['warning']}'")
+        .encode(
+            y=alt.Y("word:N", title=None, sort=list(words.values()), axis=alt.Axis(domain=False, ticks=False))
+        )
+    )
+    title = PER_HUNDRED.in_language(language)
+    value = alt.X("students:Q", title=title, axis=alt.Axis(tickCount=6))
+    own = _tips(language, name=GROUP, word=LEVEL, students=PER_HUNDRED)
+    bar = rows.transform_filter(OF_ALL).mark_bar(color=MIDDLE_HALF, height=22)
+    median = rows.transform_filter(OF_ALL).mark_tick(color=SERIES[0], thickness=3, size=30)
+    school = rows.transform_filter(f"datum.kind == 'class' && {OWN}").mark_point(
+        color=FALL, filled=True, size=130, opacity=1, aria=False
+    )
+    drawn: alt.LayerChart = (
+        bar.encode(
+            x=alt.X("low:Q", title=title),
+            x2=alt.X2("high:Q", title=title),
+            tooltip=_spread(language, "students"),
+        )
+        + median.encode(x=value, tooltip=_spread(language, "students"))
+        + school.encode(x=value, tooltip=own)
+    )
     return drawn
 
 
@@ -140,7 +218,7 @@ def _lessons(language: Language) -> alt.LayerChart:
     )
     scale = alt.Scale(scheme="blues", reverse=True, zero=False, nice=False)
     shade = alt.Color("rate:Q", title=None, scale=scale, legend=None)
-    # White on what is dark: of the range that is drawn, the lower half.
+    # White text on dark cells: the lower half of the range.
     numbers = (
         cells.transform_joinaggregate(least="min(rate)", greatest="max(rate)")
         .mark_text(fontSize=12)
@@ -178,14 +256,14 @@ def _levels(language: Language) -> alt.Chart:
             color=alt.Color("word:N", title=None, scale=scale),
             order=alt.Order("place:Q"),
             opacity=alt.condition(PICKED, alt.value(1), alt.value(0.3)),
-            tooltip=_tips(language, name=GROUP, word=Words("Level", "等级"), students=STUDENTS),
+            tooltip=_tips(language, name=GROUP, word=LEVEL, students=STUDENTS),
         )
     )
     return drawn
 
 
 def _bands(language: Language, shown_are: str, whose: Mapping[str, Words]) -> alt.Chart:
-    """The bands of each subject; of what is picked, and paler below it of what it is beside."""
+    """The bands of each subject, of the selected group and, paler, of the group that it is compared with."""
     drawn: alt.Chart = (
         _base(380)
         .transform_filter(shown_are)
@@ -215,7 +293,7 @@ def _bands(language: Language, shown_are: str, whose: Mapping[str, Words]) -> al
 
 
 def _moved(language: Language) -> alt.LayerChart:
-    """The ten classes whose attendance has moved most, those that fell first."""
+    """The ten classes whose attendance changed most, falls first."""
     bars = (
         _base(alt.Step(MOVED_HEIGHT))
         .transform_filter(NEAR)
@@ -251,6 +329,11 @@ def _moved(language: Language) -> alt.LayerChart:
         + numbers.transform_filter("datum.change < 0").mark_text(align="right", dx=-4, fontSize=12)
     )
     return drawn
+
+
+def _spread(language: Language, median: str) -> list[alt.Tooltip]:
+    """The tooltip of quartiles. `median`: the field of the median."""
+    return _tips(language, **{median: MEDIAN, "low": LOWER, "high": UPPER, "schools": SCHOOLS})
 
 
 def _tips(language: Language, **fields: Words) -> list[alt.Tooltip]:

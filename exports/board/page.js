@@ -1,11 +1,12 @@
 "use strict";
 (() => {
-  const { specs, groups: known, rows, words, age, figures, flagged, most } = JSON.parse(document.getElementById("data").textContent);
+  const { specs, groups: known, rows, words, age, figures, pages, most } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const groups = new Map(known.map((group) => [group.key, group]));
   const cohorts = new Map(known.filter((group) => group.cohort).map((group) => [group.cohort, group.cohort_name]));
   const views = new Map();
   let picked = { kind: "school", key: "", cohort: "" };
+  let reason = "";
 
   const language = () => root.dataset.language;
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
@@ -13,15 +14,16 @@
   // Expressions are interpreted: the page's policy allows no code that is made of text.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
 
-  const unfolded = ({ groups: told, group, values }) => group.map((place, row) => (
-    { ...told[place], ...Object.fromEntries(Object.entries(values).map(([name, column]) => [name, column[row]])) }));
+  const value = (column, row) => (column.texts ? column.texts[column.places[row]] : column[row] ?? null);
+  const unfolded = ({ groups, group, values }) => group.map((place, row) => (
+    { ...groups[place], ...Object.fromEntries(Object.entries(values).map(([name, column]) => [name, value(column, row)])) }));
 
   async function draw(place) {
     const name = place.dataset.chart;
     const spec = structuredClone(specs[language()][name]);
     spec.datasets = { rows: unfolded(rows[name]) };
     spec.params.forEach((param) => { if (param.name in picked) param.value = picked[param.name]; });
-    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(place.clientWidth / 110)));
+    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(place.clientWidth / 130)));
     // Each class has a line, in a school of many a narrower one.
     if (name === "levels") spec.height.step = Math.max(13, Math.min(spec.height.step, 660 / new Set(rows[name].group).size));
     views.get(name)?.finalize();
@@ -51,53 +53,66 @@
     made.append(...children);
     return made;
   };
-  const said = (texts) => ["zh", "en"].map((code) => {
+  const bilingual = (texts) => ["zh", "en"].map((code) => {
     const span = element("span", code, texts[code]);
     span.lang = code;
     return span;
   });
 
-  // The figure of the group that is picked. A group without any data has none.
-  const figureOf = (place) => figures[`${picked.kind} ${picked.key}`]?.[place.dataset.figure]
-    ?? { value: words.no_data, told: { zh: "", en: "" }, changes: [], nothing: words.nothing };
+  // The figure of the group that is picked.
+  const figureOf = (place) => figures[`${picked.kind} ${picked.key}`][place.dataset.figure];
 
   function fill(article) {
     const figure = figureOf(article);
-    article.querySelector(".value").replaceChildren(...said(figure.value));
-    article.querySelector(".told").replaceChildren(...said(figure.told));
+    article.querySelector(".value").replaceChildren(...bilingual(figure.value));
+    article.querySelector(".detail").replaceChildren(...bilingual(figure.detail));
     article.querySelector(".changes").replaceChildren(...figure.changes.map((change) => element(
       "p", `change ${{ true: "good", false: "bad" }[change.good] ?? ""}`,
-      ...said(change.since), " ", element("b", "", ...said(change.text)))));
+      ...bilingual(change.since), " ", element("b", "", ...bilingual(change.text)))));
   }
 
-  // The first entries that are of what is picked. A part of an entry that is not is left out of it.
+  // The first entries that are of what is picked. A part of an entry that is not is left out of it. Schools are
+  // of the reason that is picked, and the picked school stays among them.
+  const ENTRY = ":is(li, tr.part)";
   function narrow(list) {
     const of = picked.kind === "class" ? "classes" : "cohorts";
-    const mine = (part) => picked.kind === "school" || part.dataset[of].split(" ").includes(picked.key);
-    const entries = [...list.querySelectorAll("li")].map((entry) => [
+    const mine = (part) => (part.matches("tr") ? !reason || part.dataset.reasons.split(" ").includes(reason)
+      : picked.kind === "school" || part.dataset[of].split(" ").includes(picked.key));
+    const entries = [...list.querySelectorAll(ENTRY)].map((entry) => [
       entry, entry.matches(".part") ? [entry] : [...entry.querySelectorAll(".part")]]);
     let shown = 0, all = 0;
     entries.forEach(([entry, parts]) => {
       parts.forEach((part) => { part.hidden = !mine(part); });
       const is_mine = parts.some(mine);
       all += is_mine;
-      entry.hidden = !is_mine || shown >= most[list.id];
+      entry.hidden = !is_mine || (shown >= most[list.id] && entry.dataset.key !== picked.key);
       shown += !entry.hidden;
     });
-    const total = list.id === "talks" ? flagged[`${picked.kind} ${picked.key}`] ?? 0 : all;
     const nothing = list.querySelector(".nothing");
-    nothing.hidden = shown > 0;
-    nothing.replaceChildren(...said(figureOf(list).nothing));
-    list.querySelector(".shown").textContent = shown < total
-      ? words[list.id][language()].replace("{}", shown).replace("{}", total) : "";
+    if (nothing) {
+      nothing.hidden = shown > 0;
+      nothing.replaceChildren(...bilingual(figureOf(list).nothing));
+    }
+    list.querySelector(".shown").textContent = shown < all
+      ? words[list.id][language()].replace("{}", shown).replace("{}", all) : "";
+    list.querySelector(".all").hidden = shown >= all;
   }
 
   function tell() {
     const name = picked.kind === "class" ? groups.get(picked.key)?.name : cohorts.get(picked.key);
-    document.getElementById("picked").textContent = name ? words.only[language()].replace("{}", name) : "";
+    const status = document.getElementById("picked");
+    // All schools stay in the table, and in some charts.
+    const text = words[document.getElementById("schools") ? "school" : "only"];
+    status.textContent = name ? text[language()].replace("{}", name) : "";
+    if (pages[picked.kind]?.includes(picked.key)) {
+      const link = element("a", "", words.page[language()]);
+      link.href = `${picked.kind}/${picked.key}.html`;
+      status.append(" · ", link);
+    }
     document.getElementById("pick").value = picked.kind === "class" ? picked.key : "";
     each("[data-pick]", (button) => button.setAttribute(
       "aria-pressed", String(button.dataset.pick === picked.kind && button.dataset.key === picked.key)));
+    each("[data-reason]", (button) => button.setAttribute("aria-pressed", String(button.dataset.reason === reason)));
     each("tr[data-key]", (row) => row.classList.toggle("picked", row.dataset.key === picked.key));
     each(".figure", fill);
     each(".list", narrow);
@@ -108,6 +123,19 @@
 
   each("[data-pick]", (button) => button.addEventListener("click", () => pick(button.dataset.pick, button.dataset.key, true)));
   document.getElementById("pick").addEventListener("change", (event) => pick("class", event.target.value, false));
+  each("[data-reason]", (button) => button.addEventListener("click", () => {
+    reason = reason === button.dataset.reason ? "" : button.dataset.reason;
+    tell();
+  }));
+  each(".list .all", (button) => button.addEventListener("click", () => {
+    const list = button.closest(".list"), hidden = [...list.querySelectorAll(`${ENTRY}[hidden]`)];
+    most[list.id] = Infinity;
+    tell();
+    // The button is gone: the keyboard goes on at the first entry that it has shown.
+    const first = hidden.find((entry) => !entry.hidden);
+    first.tabIndex = -1;
+    first.focus();
+  }));
   const switcher = document.getElementById("language");
   switcher.addEventListener("click", () => {
     root.dataset.language = root.lang = language() === "zh" ? "en" : "zh";

@@ -1,7 +1,7 @@
-"""What the charts of the board are drawn of: rows for the school, each cohort and each administrative class.
+"""The rows of the board's charts, for the school, each cohort and each administrative class.
 
-Rates come from sums of the marts. What no mart has by class (lessons of the week, bands of a subject) is
-counted here of the same facts by the same rules; for the school as a whole it is what the mart says.
+Rates come from sums of the marts. No mart has lessons of the week or bands of a subject by class: these
+queries count the same facts by the same rules. The rows of the whole school come from the mart.
 """
 
 from __future__ import annotations
@@ -11,26 +11,41 @@ from typing import Any
 
 import duckdb
 
-from exports.figures import BY_GROUP, DUE, GROUP, last_days
-from exports.source import School, records, told_apart
-from exports.workbooks.queries import BAND, SHOWN, STILL_THERE, rate
-from exports.workbooks.terms import WEEKDAYS, same
+from exports.figures import DUE, last_days
+from exports.source import School, distinct_names, records
+from exports.spreadsheet.sheets import Words
+from exports.workbooks.queries import (
+    BAND,
+    LAST_CHANGE,
+    LAST_INTERVENTION,
+    LAST_YEAR,
+    NEW_FIRST,
+    NOT_DELETED,
+    SHOWN,
+    rate,
+    since_text,
+)
+from exports.workbooks.terms import WEEKDAYS, grade_name, untranslated
 
 Rows = Sequence[Mapping[str, Any]]
 
-#: The tables that the board stands on, for its age.
+#: The source tables of the board, for its age.
 SOURCES = (
     "marts.attendance_group_week",
     "marts.attendance_heatmap",
     "marts.attendance_student_day",
     "marts.attendance_class_session",
     "marts.early_warning",
+    "marts.early_warning_history",
     "marts.grade_distribution_band",
 )
-#: So many students, and teachers, are shown at once.
-TALKS, TEACHERS = 10, 15
+#: Students, teachers and schools that are shown before somebody asks for all.
+TALKS, TEACHERS, SCHOOLS = 20, 15, 20
 
-#: Students of the semester with the groups that they are in.
+#: The line of a cohort's grade in the year before.
+LAST_YEAR_OF = Words("{} a year before", "上一学年{}")
+
+#: Students of the semester with their groups.
 PLACED = f"""
     WITH {SHOWN}, placed AS (
         SELECT school_id, semester_id, student_id, cohort_id, cohort_name, admin_class_id, admin_class_name
@@ -47,14 +62,18 @@ GROUPS = f"""
     ORDER BY cohort_name, name, key
 """
 WEEKS = f"""
-    WITH {SHOWN}
+    WITH {SHOWN}, {LAST_YEAR}
     SELECT
         replace(group_type, 'admin_class', 'class') AS kind,
         CASE WHEN group_type = 'school' THEN '' ELSE group_id::VARCHAR END AS key,
         week, bool_and(is_complete) AS is_complete,
-        {rate("sum(present)", "sum(recorded)")}::DOUBLE AS rate
-    FROM marts.attendance_group_week JOIN shown USING (school_id, semester_id)
-    WHERE week IS NOT NULL AND group_type IN ('school', 'cohort', 'admin_class') AND recorded > 0
+        {rate("sum(weeks.present)", "sum(weeks.recorded)")}::DOUBLE AS rate,
+        {rate("sum(last_year.present)", "sum(last_year.recorded)")}::DOUBLE AS last_year,
+        max(last_year.grade_level) AS grade_level
+    FROM marts.attendance_group_week AS weeks
+    JOIN shown USING (school_id, semester_id)
+    LEFT JOIN last_year USING (school_id, semester_id, group_type, group_id, week)
+    WHERE week IS NOT NULL AND group_type IN ('school', 'cohort', 'admin_class') AND weeks.recorded > 0
     GROUP BY ALL ORDER BY kind, key, week
 """
 LESSONS = f"""
@@ -78,7 +97,7 @@ LESSONS = f"""
 LEVELS = f"""
     WITH {SHOWN}
     SELECT admin_class_id::VARCHAR AS key, level, count(*) AS students
-    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {NOT_DELETED}
     WHERE level IN ('at_risk', 'warning') AND inputs_loaded AND admin_class_id IS NOT NULL
     GROUP BY ALL ORDER BY ALL
 """
@@ -115,49 +134,31 @@ MOVED = f"""
             admin_class_id::VARCHAR AS key,
             {rate("sum(recent_present)", "sum(recent_recorded)")}::DOUBLE AS recent,
             {rate("sum(earlier_present)", "sum(earlier_recorded)")}::DOUBLE AS earlier
-        FROM marts.attendance_student_semester JOIN shown USING (school_id, semester_id) {STILL_THERE}
+        FROM marts.attendance_student_semester JOIN shown USING (school_id, semester_id) {NOT_DELETED}
         WHERE admin_class_id IS NOT NULL
         GROUP BY ALL
     )
     SELECT *, round(recent - earlier, 2) AS change FROM recent
     WHERE change IS NOT NULL ORDER BY abs(change) DESC, key
 """
-#: The first of the school, of each cohort and of each class.
+#: The students at risk or with a warning. Where an input was never loaded, the loaded data alone decide.
 TALK_TO = f"""
     WITH {SHOWN}
     SELECT
-        coalesce(student_name, student_number, '') AS name, admin_class_id::VARCHAR AS key,
-        coalesce(cohort_id::VARCHAR, '') AS cohort, level, reasons_zh, reasons_en,
-        row_number() OVER whole AS place
-    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+        student_id::VARCHAR AS student, coalesce(student_name, student_number, '') AS name,
+        admin_class_id::VARCHAR AS key, coalesce(cohort_id::VARCHAR, '') AS cohort, level, reasons_zh,
+        reasons_en, last_intervention_on, new_this_week,
+        {since_text("en")} AS since_en, {since_text("zh")} AS since_zh
+    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {LAST_CHANGE}
+    {LAST_INTERVENTION} {NOT_DELETED}
     WHERE level IN ('at_risk', 'warning')
-    WINDOW
-        whole AS (ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id),
-        of_cohort AS (
-            PARTITION BY cohort_id
-            ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
-        ),
-        of_class AS (
-            PARTITION BY admin_class_id
-            ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
-        )
-    QUALIFY least(place, row_number() OVER of_cohort, row_number() OVER of_class) <= {TALKS}
-    ORDER BY place
+    ORDER BY {NEW_FIRST}, level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
 """
-#: How many students are at risk or have a warning, by group, as TALK_TO lists them. Where an input was never
-#: loaded, these are the students whom the loaded data alone put there.
-FLAGGED = f"""
-    WITH {SHOWN}
-    SELECT {GROUP}, count(*) AS students
-    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
-    WHERE level IN ('at_risk', 'warning')
-    {BY_GROUP}
-"""
-#: Rolls of the seven days up to a day that nobody took, the most first: a row a course class.
+#: Rolls of the seven days up to a day that were not taken: a row a course class, most lessons first.
 UNTAKEN = f"""
     WITH {DUE}
     SELECT
-        teacher_names,
+        course_class_id::VARCHAR AS course, teacher_names,
         if(contains(class_name, course_name), class_name, concat_ws(' ', course_name, class_name)) AS name,
         list_sort(list(DISTINCT cohort_id::VARCHAR) FILTER (cohort_id IS NOT NULL)) AS cohorts,
         list(DISTINCT admin_class_id::VARCHAR) FILTER (admin_class_id IS NOT NULL) AS classes,
@@ -176,46 +177,60 @@ def rows(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> list[dic
     return records(con, query, {"school_id": school_id})
 
 
-def _groups(found: Rows) -> list[dict[str, Any]]:
-    """Classes and their cohorts by names of their own: charts draw those of one name as one."""
-    cohorts = told_apart(
-        {group["cohort"]: group["cohort_name"] or group["cohort"] for group in found if group["cohort"]}
+def _groups(rows: Rows) -> list[dict[str, Any]]:
+    """Classes and their cohorts with distinct names: a chart draws equal names as one group."""
+    cohorts = distinct_names(
+        {group["cohort"]: group["cohort_name"] or group["cohort"] for group in rows if group["cohort"]}
     )
-    placed = [{**group, "cohort_name": cohorts.get(group["cohort"], "")} for group in found]
-    names = told_apart({group["key"]: f"{group['cohort_name']} {group['name']}".strip() for group in placed})
+    placed = [{**group, "cohort_name": cohorts.get(group["cohort"], "")} for group in rows]
+    names = distinct_names(
+        {group["key"]: f"{group['cohort_name']} {group['name']}".strip() for group in placed}
+    )
     return [{**group, "name": names[group["key"]]} for group in placed]
 
 
 def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows]:
-    """The rows of each chart by its name. Each says its group: `kind` and `key`, the `cohort` that it is of,
-    its name, and its `order` among others: the school, its cohorts, its classes."""
+    """The rows of each chart by its name. Each row has its group: `kind`, `key`, `cohort`, `name`, and
+    `order` (the school, then its cohorts, then its classes)."""
     groups = _groups(rows(con, GROUPS, school.id))
     cohorts = {group["cohort"]: group["cohort_name"] for group in groups}
-    known = {("school", ""): {"name": school.name, "cohort": ""}}
-    known |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items() if key}
-    known |= {("class", group["key"]): {name: group[name] for name in ("name", "cohort")} for group in groups}
-    places = {where: {**said, "order": order} for order, (where, said) in enumerate(known.items())}
+    labels = {("school", ""): {"name": school.name, "cohort": ""}}
+    labels |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items() if key}
+    labels |= {
+        ("class", group["key"]): {name: group[name] for name in ("name", "cohort")} for group in groups
+    }
+    places = {group: {**label, "order": order} for order, (group, label) in enumerate(labels.items())}
 
     def drawn(query: str) -> list[dict[str, Any]]:
-        found = [{"kind": "class", **row} for row in rows(con, query, school.id)]
+        all_rows = [{"kind": "class", **row} for row in rows(con, query, school.id)]
         return [
-            {**row, **places[row["kind"], row["key"]]} for row in found if (row["kind"], row["key"]) in places
+            {**row, **places[row["kind"], row["key"]]}
+            for row in all_rows
+            if (row["kind"], row["key"]) in places
         ]
 
     lessons = [
         {**row, "weekday_zh": day.zh, "weekday_en": day.en[:3]}
         for row in drawn(LESSONS)
-        for day in [WEEKDAYS.get(row["weekday"], same(row["weekday"]))]
+        for day in [WEEKDAYS.get(row["weekday"], untranslated(row["weekday"]))]
+    ]
+    weeks = [
+        {
+            **{name: value for name, value in row.items() if name != "grade_level"},
+            "last_year_zh": LAST_YEAR_OF.zh.format(grade.zh) if grade else None,
+            "last_year_en": LAST_YEAR_OF.en.format(grade.en) if grade else None,
+        }
+        for row in drawn(WEEKS)
+        for grade in [grade_name(row["grade_level"]) if row["grade_level"] else None]
     ]
     days = last_days(con, school.id)
     return {
         "groups": groups,
-        "weeks": drawn(WEEKS),
+        "weeks": weeks,
         "lessons": lessons,
         "levels": drawn(LEVELS),
         "bands": drawn(BANDS),
         "moved": drawn(MOVED),
         "talks": rows(con, TALK_TO, school.id),
-        "flagged": rows(con, FLAGGED, school.id),
         "untaken": rows(con, UNTAKEN.format(day=days["day"]), school.id) if days else [],
     }

@@ -1,4 +1,4 @@
-"""Names of people inside the names of things: a class "Maths with Zhang Wei" would undo a pseudonym."""
+"""Finds names of people in the names of things: a class "Maths with Zhang Wei" would undo a pseudonym."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse.identifiers import literal, quoted, relation
 
-#: The schemas in which people's names and numbers stand as the platform sent them, or joined from there.
+#: The schemas with people's names and numbers as the platform sent them.
 SCHEMAS = ("raw", "core")
 NAMING = """
     SELECT schema_name || '.' || table_name, column_name, privacy = 'name'
@@ -16,25 +16,25 @@ NAMING = """
     WHERE list_contains($schemas, schema_name) AND data_type = 'VARCHAR'
         AND privacy IN ('name', 'number', 'phone', 'email')
 """
-#: A shorter name or number is part of many words, and identifies nobody by itself.
+#: Shorter names and numbers are parts of many words, and identify nobody.
 SHORTEST_NAME, SHORTEST_NUMBER = 2, 4
 
 
 def names_of_people(con: duckdb.DuckDBPyConnection) -> set[str]:
     """The names, numbers, phone numbers and email addresses in a published file, folded."""
-    found = set[str]()
+    names = set[str]()
     for table, column, is_name in con.execute(NAMING, {"schemas": list(SCHEMAS)}).fetchall():
         shortest = SHORTEST_NAME if is_name else SHORTEST_NUMBER
         values = con.execute(f"SELECT DISTINCT {quoted(column)} FROM {relation(table)}").fetchall()
-        found |= {text for (value,) in values if value and len(text := folded(value)) >= shortest}
-    return found
+        names |= {text for (value,) in values if value and len(text := folded(value)) >= shortest}
+    return names
 
 
 def values_that_name(values: Iterable[str], names: Collection[str]) -> list[str]:
-    """Those of `values` that hold one of `names` (folded), whatever their case and spaces."""
+    """The values that contain one of `names` (folded), regardless of case and spaces."""
     names = frozenset(names)
     lengths = sorted({len(name) for name in names})
-    return [value for value in values if _holds(folded(value), names, lengths)]
+    return [value for value in values if _contains(folded(value), names, lengths)]
 
 
 def folded(text: str) -> str:
@@ -42,14 +42,14 @@ def folded(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _holds(text: str, names: frozenset[str], lengths: Iterable[int]) -> bool:
+def _contains(text: str, names: frozenset[str], lengths: Iterable[int]) -> bool:
     return any(
         text[start : start + length] in names for length in lengths for start in range(len(text) - length + 1)
     )
 
 
 def blanked(column: str, is_list: bool, values: Collection[str]) -> str:
-    """SQL for a column without those values; of a list without those members."""
+    """SQL for a column without these values, or for lists without these members."""
     listed = ", ".join(map(literal, values))
     if is_list:
         return f"list_filter({quoted(column)}, lambda member: member NOT IN ({listed}))"

@@ -1,4 +1,4 @@
-"""What becomes of each column in an extract: kept, keyed, made coarser or dropped, by its privacy class."""
+"""Plans an extract: each column is kept, keyed, made coarser or dropped, by its privacy class."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from warehouse.privacy import CLASSES, GUARDIANS, PERSONAL, SMALL_GROUP
 
 Treatment = Literal["kept", "keyed", "day", "grouped", "screened", "small groups blank", "dropped"]
 
-#: The schemas whose tables are in an extract unless fewer are asked for.
+#: The schemas of an extract unless the request names tables.
 SCHEMAS = ("core", "marts")
-SCHOOL_COLUMNS = ("school_id", "_school_id")
-#: Types that may hold anything at all.
+#: The column with the school of a row is the first that a table has: a dataset may have both.
+SCHOOL_COLUMNS = ("_school_id", "school_id")
+#: Types that may contain anything.
 NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON|VARIANT|BLOB")
 NUMBERS = re.compile(r"(TINY|SMALL|BIG|HUGE|U\w*)?INT(EGER)?$|DECIMAL\(|DOUBLE$|FLOAT$")
 
-#: Tables whose numbers say when a row is, in other tables too: weeks, weekdays and lessons.
+#: Tables whose numbers are times, also in other tables: weeks, weekdays and lessons.
 CALENDAR = ("core.dim_date", "core.dim_lesson")
 
 CATALOG = """
@@ -34,12 +35,12 @@ CATALOG = """
 
 
 class ExtractRefused(Exception):
-    """An extract that cannot be made as it was asked for, and what to do."""
+    """An extract that cannot be made as requested. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What an extract is to hold."""
+    """The requested content of an extract."""
 
     #: Only these schools; empty: all.
     schools: tuple[int, ...] = ()
@@ -47,15 +48,15 @@ class Request:
     semesters: tuple[int, ...] = ()
     #: Only these tables (`schema.table`); empty: all of core and marts, and those of `declared`.
     tables: tuple[str, ...] = ()
-    #: Whether ids of schools, classes and other things are keyed as well, and their names dropped.
+    #: Ids of schools, classes and other things are keyed, and their names dropped.
     hides_schools: bool = False
-    #: By table of a dataset or report the privacy classes of the columns that the operator lets out.
+    #: By table of a dataset or report, the privacy classes of columns that the operator releases.
     declared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the published file, and what becomes of it."""
+    """A column of the published file with its treatment."""
 
     name: str
     type: str
@@ -72,7 +73,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of an extract, with all its columns, the dropped ones too."""
+    """A table of an extract with all its columns, including dropped columns."""
 
     name: str
     columns: tuple[Column, ...]
@@ -89,19 +90,20 @@ class Table:
 
 
 def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
-    """The tables of an extract. `con`: what is published, opened.
+    """The tables of an extract of the opened published file.
 
-    Raises ExtractRefused where the request names what is not there, or classifies what has a class."""
+    Raises ExtractRefused where the request names something that does not exist, or classifies a column that
+    has a class."""
     catalog: dict[str, list[tuple[str, str, str | None, str]]] = {}
     for table, name, type_, privacy, description in con.execute(CATALOG).fetchall():
         catalog.setdefault(table, []).append((name, type_, privacy, description or ""))
     allowed = [name for name in catalog if name.partition(".")[0] in SCHEMAS or name in request.declared]
     _check(request, catalog, allowed)
-    there = {row[0] for row in con.execute("SELECT school_id FROM core.dim_school").fetchall()}
-    if unknown := [each for each in request.schools if each not in there]:
+    existing = {row[0] for row in con.execute("SELECT school_id FROM core.dim_school").fetchall()}
+    if unknown := [school_id for school_id in request.schools if school_id not in existing]:
         raise ExtractRefused(
             f"there is no school {', '.join(map(str, unknown))} in the published file; there are "
-            f"{', '.join(map(str, sorted(there))) or 'none'}"
+            f"{', '.join(map(str, sorted(existing))) or 'none'}"
         )
     calendar = {row[0] for table in CALENDAR for row in catalog.get(table, ())}
     planned = [
@@ -155,12 +157,12 @@ def _treatment(
     type_: str, privacy: str | None, is_blanked: bool, hides_schools: bool
 ) -> tuple[Treatment, str]:
     if privacy is None:
-        return "dropped", "nobody has classified it"
+        return "dropped", "it is not classified"
     reason = CLASSES[privacy]
     if privacy in PERSONAL or privacy == "uncounted":
         return "dropped", reason
     if NESTED.search(type_):
-        return "dropped", "a value of this type may hold anything"
+        return "dropped", "a value of this type may contain anything"
     if privacy in ("person", "record") or (privacy == "id" and hides_schools):
         return "keyed", reason
     if privacy == "label":
@@ -169,7 +171,7 @@ def _treatment(
         return "screened", "null where it holds the name or number of a person"
     if privacy == "moment":
         if type_ in ("TIMESTAMP", "DATE"):
-            return "day", "the day alone: a second would find the row on the platform"
+            return "day", "the day alone: the second would identify the row on the platform"
         return "dropped", "a time of this type cannot be made coarser"
     if privacy == "trait":
         return "grouped", f"null in cohorts where fewer than {SMALL_GROUP} students share their traits"

@@ -1,8 +1,7 @@
-"""An extract as a DuckDB file: written beside its place, then put there as a whole."""
+"""Writes an extract as a DuckDB file. The file is written beside its place, then moved there."""
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,15 +21,15 @@ from warehouse.published import reading
 from warehouse.published.shards import Published
 
 SUFFIX = ".duckdb"
-#: Hexadecimal digits of a pseudonym: 80 bits, so that no two of ten million people have the same one.
+#: Hexadecimal digits of a pseudonym: 80 bits make pseudonyms of ten million people distinct.
 DIGITS = 20
 #: Bytes of a block of SHA-256.
 BLOCK = 64
 README = (
-    "A pseudonymous extract of a school's warehouse. Ids of people and of their records are replaced by "
-    "keyed hashes, the same ones in every table of this file. about.columns says of each column of the "
-    "source whether it was kept, and why not. Pseudonymous data are personal data still: do not try to find "
-    "out who anybody is, and do not hand this file on."
+    "A pseudonymous extract of a school's warehouse. Keyed hashes replace the ids of people and of their "
+    "records; they are the same in every table of this file. about.columns lists each column of the source "
+    "with its treatment and the reason. Pseudonymous data are still personal data: do not try to identify "
+    "anybody, and do not pass this file on."
 )
 
 
@@ -41,12 +40,12 @@ class Extract:
     path: Path
     #: Rows by table.
     rows: dict[str, int]
-    #: Values of names of things that held the name of a person, and are null.
+    #: The number of values that contained the name of a person, and are null.
     blanked: int
 
 
 def planned(published: Published, request: Request, scratch: Path) -> list[Table]:
-    """The tables of an extract, without making it. Raises ExtractRefused, duckdb.Error."""
+    """The tables of an extract, without writing it. Raises ExtractRefused, duckdb.Error."""
     with _opened(published, scratch) as con:
         return plan(con, request)
 
@@ -54,8 +53,12 @@ def planned(published: Published, request: Request, scratch: Path) -> list[Table
 def write_extract(
     published: Published, request: Request, path: Path, key: bytes, key_name: str, *, replace: bool = False
 ) -> Extract:
-    """Write an extract to `path`, readable by its owner alone. `key`: what ids are keyed by; `key_name`: the
-    name of that key, which the extract states. `replace`: an extract that is there is replaced.
+    """Write an extract to `path`, readable by its owner alone.
+
+    Args:
+        key: The key of the pseudonyms.
+        key_name: The name of the key, which the extract states.
+        replace: Replaces an existing extract.
 
     Raises ExtractRefused, PublicationBroken, duckdb.Error, OSError."""
     check_place(path, replace=replace)
@@ -83,19 +86,19 @@ def write_extract(
 
 
 def check_place(path: Path, *, replace: bool) -> None:
-    """Raises ExtractRefused where no extract may be written to `path`."""
+    """Check the place of an extract. Raises ExtractRefused where no extract may be written to `path`."""
     if path.suffix != SUFFIX:
         raise ExtractRefused(f"{path}: an extract is a DuckDB file; name it *{SUFFIX}")
     if path.is_symlink():
         raise ExtractRefused(f"{path} is a link: name the file itself")
     if path.exists() and not replace:
-        raise ExtractRefused(f"{path} is there already: name another file, or give --force")
+        raise ExtractRefused(f"{path} exists already: name another file, or give --force")
     if path.exists() and not is_extract(path):
         raise ExtractRefused(f"{path} is not an extract, and is not replaced: name another file")
 
 
 def is_extract(path: Path) -> bool:
-    """Whether a file is an extract that was written here or elsewhere."""
+    """Whether a file is an extract."""
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as con:
             con.execute("SELECT key_name FROM about.extract").fetchall()
@@ -105,15 +108,15 @@ def is_extract(path: Path) -> bool:
 
 
 def _put_beside(finished: Path, target: Path) -> None:
-    """Put a finished file where nothing is. Raises ExtractRefused where somebody has put something there."""
-    taken = f"{target} is there already: name another file, or give --force"
+    """Move a finished file to a free place. Raises ExtractRefused where a file exists meanwhile."""
+    taken = f"{target} exists already: name another file, or give --force"
     flush(finished)
     try:
         os.link(finished, target)
     except FileExistsError as error:
         raise ExtractRefused(taken) from error
     except OSError:
-        # A disk without hard links: whoever makes the empty file has the name, and may replace it.
+        # A disk without hard links: the process that creates the empty file owns the name.
         try:
             target.touch(mode=0o600, exist_ok=False)
         except FileExistsError as error:
@@ -124,7 +127,7 @@ def _put_beside(finished: Path, target: Path) -> None:
 
 @contextmanager
 def _opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Read what is published by a connection that can write another file."""
+    """Open the published file with a connection that can write another file."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{2 * MEMORY_MB}MB",
         "threads": 2,
@@ -143,8 +146,8 @@ def _opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConn
 
 
 def _set_key(con: duckdb.DuckDBPyConnection, key: bytes) -> None:
-    """Have the two pads of HMAC-SHA-256 (RFC 2104) as variables of the session. The key is in no statement,
-    which an error might show."""
+    """Set the two pads of HMAC-SHA-256 (RFC 2104) as variables of the session. No statement contains the key,
+    since an error might show the statement."""
     padded = key.ljust(BLOCK, b"\0")
     pads = {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
     con.execute("CREATE TEMP TABLE pads AS SELECT $inner::BLOB AS inner_pad, $outer::BLOB AS outer_pad", pads)
@@ -153,25 +156,19 @@ def _set_key(con: duckdb.DuckDBPyConnection, key: bytes) -> None:
     con.execute("DROP TABLE temp.pads")
 
 
-def pseudonym(key: bytes, domain: str, identifier: int | str) -> str:
-    """The pseudonym of an id, as an extract has it. `domain`: person, record or id."""
-    digest = hmac.digest(key, f"{domain}:{identifier}".encode(), "sha256").hex()
-    return f"{domain[0]}{digest[:DIGITS]}"
-
-
 def _pseudonym_sql(domain: str, value: str) -> str:
-    """SQL for `pseudonym`. The letter in front keeps spreadsheets from reading a number."""
+    """SQL for the pseudonym of an id, by HMAC-SHA-256. Its first letter keeps spreadsheets from a number."""
     message = f"encode('{domain}:' || CAST({value} AS VARCHAR))"
     inner = f"unhex(sha256(getvariable('inner_pad') || {message}))"
     return f"'{domain[0]}' || sha256(getvariable('outer_pad') || {inner})[:{DIGITS}]"
 
 
 def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names: set[str]) -> tuple[int, int]:
-    """Copy a table; how many rows it has, and how many values are blank as they named a person."""
+    """Copy a table. Returns its number of rows, and the number of values blanked since they name a person."""
     shown = [column for column in table.columns if column.treatment != "dropped"]
-    where = condition(table, request)
+    rows_sql = condition(table, request)
     naming = {
-        column.name: values_that_name(_distinct(con, table, column, where), names)
+        column.name: values_that_name(_distinct(con, table, column, rows_sql), names)
         for column in shown
         if column.treatment == "screened"
     }
@@ -181,26 +178,26 @@ def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names:
     )
     schema = table.name.partition(".")[0]
     con.execute(f"CREATE SCHEMA IF NOT EXISTS extract.{quoted(schema)}")
-    # In the order of what the extract shows: the order of the source would pair pseudonyms with a roster.
+    # Sorted by the extract's own values: the order of the source would match pseudonyms with a roster.
     con.execute(
-        f"CREATE TABLE extract.{relation(table.name)} AS SELECT {columns} FROM ({_rows(table, where)}) "
+        f"CREATE TABLE extract.{relation(table.name)} AS SELECT {columns} FROM ({_rows(table, rows_sql)}) "
         "ORDER BY ALL"
     )
     [(rows,)] = con.execute(f"SELECT count(*) FROM extract.{relation(table.name)}").fetchall()
     return rows, sum(map(len, naming.values()))
 
 
-def _distinct(con: duckdb.DuckDBPyConnection, table: Table, column: Column, where: str) -> list[str]:
+def _distinct(con: duckdb.DuckDBPyConnection, table: Table, column: Column, rows_sql: str) -> list[str]:
     """The texts of a column."""
     value = f"unnest({quoted(column.name)})" if column.is_list else quoted(column.name)
-    query = f"SELECT DISTINCT {value} AS value FROM {relation(table.name)} WHERE {where}"
+    query = f"SELECT DISTINCT {value} AS value FROM {relation(table.name)} WHERE {rows_sql}"
     return [value for (value,) in con.execute(query).fetchall() if value is not None]
 
 
-def _rows(table: Table, where: str) -> str:
-    """The query for a table's rows. Rows with traits get `_fewest`: the size of the smallest group of their
-    cohort that shares all traits. To blank that group alone would show who is in it."""
-    rows = f"FROM {relation(table.name)} WHERE {where}"
+def _rows(table: Table, rows_sql: str) -> str:
+    """SQL for a table's rows. Rows with traits get `_fewest`: the size of the smallest group of their cohort
+    that shares all traits. Blanking that group alone would show its members."""
+    rows = f"FROM {relation(table.name)} WHERE {rows_sql}"
     traits = [column.name for column in table.columns if column.treatment == "grouped"]
     if not traits:
         return rows
@@ -218,9 +215,9 @@ def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
         case "keyed":
             if column.is_list:
                 keyed = f"list_transform({name}, lambda member: {_pseudonym_sql(column.privacy, 'member')})"
-                # People in the order of their ids would show whose is the lesser; a path of things is a path.
+                # The order of people's ids would show which id is smaller. Paths of things keep their order.
                 return keyed if column.privacy == "id" else f"list_sort({keyed})"
-            # An empty text is nobody's id.
+            # An empty text is no id.
             empty = f"CASE WHEN {name} = '' THEN '' ELSE " if column.type == "VARCHAR" else ""
             return f"{empty}{_pseudonym_sql(column.privacy, name)}{' END' if empty else ''}"
         case "day":
@@ -235,7 +232,7 @@ def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
 
 
 def _is_large(table: Table) -> str:
-    """SQL that holds for rows about enough people, or about nobody."""
+    """SQL that is true for rows about enough people, or about nobody."""
     parts = [
         f"({quoted(count)} = 0 OR {quoted(count)} >= {SMALL_GROUP})" for count in table.of_class("people")
     ]
@@ -251,7 +248,7 @@ def _describe(
     request: Request,
     key_name: str,
 ) -> None:
-    """Write into the extract how it was made."""
+    """Add the tables that describe the extract."""
     con.execute("CREATE SCHEMA extract.about")
     con.execute(
         """

@@ -1,4 +1,4 @@
-"""The workbook of attendance: how much there is, how it goes week by week, and who is low in it."""
+"""The workbook of attendance: semesters, weeks, classes, and students with low attendance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import duckdb
 
+from exports import measures
 from exports.figures import figures
-from exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Column, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks import labels
 from exports.workbooks.attendance_matrices import (
     admin_classes,
@@ -28,8 +29,8 @@ from exports.workbooks.terms import (
     SHARE,
     STUDENTS,
     TIERS,
+    grouped,
     redder_up_to,
-    under,
 )
 
 CHRONIC = Words("Chronically absent", "长期缺勤")
@@ -38,10 +39,10 @@ OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     summary=True,
     about=Words(
-        "One row a semester. Rates count lessons that were recorded: where nobody took the roll, nobody was "
-        "absent. Average daily attendance is a number of students, not a rate; partial days are not in it. A "
-        "tick: the semester is not over.",
-        "每学期一行。比率只计已点名的课次：未点名不算缺勤。日均出勤人数是人数，不是比率，不含部分点名的日子。"
+        "One row a semester. Rates count recorded lessons: a lesson without a roll is no absence. Average "
+        "daily attendance is a number of students, not a rate, and leaves out partial days. A tick: the "
+        "semester is not over.",
+        "每学期一行。各项比率只计已点名的课节，未点名不算缺勤。日均出勤人数是人数而不是比率，不含部分点名的日子。"
         "打勾表示学期尚未结束。",
     ),
     query=f"""
@@ -88,9 +89,9 @@ OVERVIEW = Sheet(
     columns={
         "is_complete": NOT_OVER,
         "students": Column(STUDENTS, unit="students"),
-        "recording_rate": Column(Words("Rolls taken", "点名率")),
-        **under(LESSONS, "recorded", "absent", "on_leave", "late"),
-        **under(
+        "recording_rate": Column(measures.label("recording_rate")),
+        **grouped(LESSONS, "recorded", "absent", "on_leave", "late"),
+        **grouped(
             CHRONIC,
             chronic=Column(STUDENTS, unit="students"),
             chronic_rate=Column(SHARE, kind="percent"),
@@ -100,11 +101,11 @@ OVERVIEW = Sheet(
 LOW_ATTENDANCE = Sheet(
     name=Words("Low attendance", "出勤偏低学生"),
     about=Words(
-        "Students below the best tier of attendance who have not left, class by class, the lowest rate "
-        "first. Recent: the last teaching weeks; a change of -5 is 5 percentage points less than before. The "
-        "current streak is of absent days up to the last recorded one.",
-        "出勤等级低于最高一级的在校学生，按班级排列，出勤率最低者在前。近期指最近几个教学周；"
-        "变化为-5表示比此前低5个百分点。当前连续缺勤截至最近一个有考勤的日子。",
+        "Present students below the best tier of attendance, class by class, the lowest rate first. Recent: "
+        "the last teaching weeks. A change of -5 is 5 percentage points less than before. The current streak "
+        "counts absent days up to the last recorded day.",
+        "出勤等级低于最高一级的在校学生，按班级排列，出勤率低的排在前面。近期指最近几个教学周；"
+        "变化为-5表示比此前低5个百分点。当前连续缺勤天数计算到最近一个有考勤的日子。",
     ),
     query=f"""
         WITH {SHOWN}
@@ -130,14 +131,14 @@ LOW_ATTENDANCE = Sheet(
     columns={
         "tier": Column(words=TIERS),
         "is_chronic": Column(CHRONIC),
-        **under(
+        **grouped(
             RATE,
             attendance_rate=Column(Words("Semester", "全学期")),
             recent_attendance_rate=Column(Words("Recent", "近期")),
             attendance_rate_change=Column(Words("Change", "变化"), signed=True),
         ),
-        **under(LESSONS, "recorded", "absent", "on_leave", "late"),
-        **under(
+        **grouped(LESSONS, "recorded", "absent", "on_leave", "late"),
+        **grouped(
             Words("Days", "天数"),
             days_recorded=Column(Words("Recorded", "有考勤")),
             days_absent=Column(Words("Absent", "缺勤")),
@@ -157,8 +158,8 @@ UNRECORDED = Sheet(
     name=Words("Rolls not taken", "未点名"),
     about=Words(
         "Teachers whose classes had lessons without a roll, the most first. A lesson of several teachers "
-        "counts for each of them; no name: the teacher is not known.",
-        "有课节未点名的教师，未点名最多者在前。多位教师共同任教的课节，每人各计一次；姓名空白表示教师未知。",
+        "counts for each teacher. No name: the teacher is not known.",
+        "有课节未点名的教师，未点名最多的排在前面。多位教师共同任教的课节，每位教师各计一次；姓名空白表示任课教师未知。",
     ),
     query=f"""
         WITH {SHOWN},
@@ -193,7 +194,7 @@ UNRECORDED = Sheet(
         ORDER BY shown.semester_name, unrecorded_sessions DESC, unrecorded_rate DESC, due.teacher_id
     """,
     sources=("marts.attendance_unrecorded",),
-    columns=under(
+    columns=grouped(
         LESSONS,
         due_sessions=Column(Words("Due", "应点名")),
         recorded_sessions=Column(Words("Roll taken", "已点名")),
@@ -209,7 +210,8 @@ UNRECORDED = Sheet(
 
 def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of attendance of a school."""
-    weeks, by_week = labels.weeks(con, school_id), weekly(labels.cohorts(con, school_id))
+    weeks = labels.weeks(con, school_id)
+    by_week = weekly(labels.cohorts(con, school_id), labels.cohorts_after_another(con, school_id))
     overview = replace(
         OVERVIEW,
         figures=figures(con, school_id),
@@ -220,8 +222,8 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
             name="attendance",
             title=Words("Attendance", "考勤"),
             about=Words(
-                "How regularly students come to their lessons: by semester, week, class and student.",
-                "学生到课情况：按学期、教学周、班级和学生。",
+                "Attendance of students by semester, week, class and student.",
+                "学生的出勤情况，按学期、教学周、班级和学生统计。",
             ),
             filters=EARLIER_SEMESTERS,
             sheets=(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from exports.sheets import Chart, Column, Sheet, Words
+from exports import measures
+from exports.spreadsheet.sheets import Chart, Column, Sheet, Words
 from exports.workbooks.labels import Labels
-from exports.workbooks.queries import SHOWN, UNFINISHED, rate, spread, spread_names
+from exports.workbooks.queries import LAST_YEAR, SHOWN, UNFINISHED, pivot, pivot_names, rate
 from exports.workbooks.terms import (
+    LAST_YEARS_GRADE,
     LESSONS,
     NOT_OVER,
     PERCENT,
@@ -14,20 +16,24 @@ from exports.workbooks.terms import (
     STRONG_GREY,
     STUDENTS,
     TIER_COLORS,
+    grouped,
     less_is_better,
     more_is_better,
-    spread_columns,
-    under,
+    pivot_columns,
+    redder_up_to,
 )
 from warehouse.identifiers import listed
 
-LATENESS = Words("Lateness rate", "迟到率")
+LATENESS = measures.label("lateness_rate")
 BY_WEEK = Words("Attendance rate by teaching week", "各教学周出勤率")
 
 
-def weekly(cohorts: Labels) -> Sheet:
-    """The school week by week, and the rate of each cohort (labels by id)."""
-    by_cohort = spread(
+def weekly(cohorts: Labels, after_another: Labels) -> Sheet:
+    """The school week by week, and the rate of each cohort (labels by id).
+
+    Args:
+        after_another: Cohorts whose grade has a rate of the year before."""
+    by_cohort = pivot(
         """
         SELECT semester_id, week, group_id, attendance_rate
         FROM marts.attendance_group_week
@@ -38,24 +44,45 @@ def weekly(cohorts: Labels) -> Sheet:
         keys=cohorts,
         values=("attendance_rate",),
     )
-    names = spread_names("attendance_rate", cohorts)
+    by_grade = pivot(
+        f"""
+        SELECT semester_id, week, group_id, {rate("present", "recorded")} AS last_year_rate
+        FROM last_year
+        """,
+        rows=("semester_id", "week"),
+        key="group_id",
+        keys=after_another,
+        values=("last_year_rate",),
+    )
+    names = pivot_names("attendance_rate", cohorts)
+    earlier = pivot_names("last_year_rate", after_another)
     rates = ("attendance_rate", *names)
+    last_year = (
+        Words(
+            " Beside them the rate of the same grade in the same teaching week a year before.",
+            "旁边列出上一学年同一年级在同一教学周的出勤率。",
+        )
+        if after_another
+        else Words("", "")
+    )
     return Sheet(
         name=Words("Weeks", "每周"),
         summary=True,
         about=Words(
-            "One row a teaching week: the whole school, and each cohort beside it. A tick: not over yet.",
-            "每个教学周一行：全校及各届出勤率。打勾表示该周尚未结束。",
+            "One row a teaching week, with the whole school and each cohort. A tick: the week is not over."
+            + last_year.en,
+            "每个教学周一行：全校及各届出勤率。打勾表示该周尚未结束。" + last_year.zh,
         ),
         query=f"""
-            WITH {SHOWN}, by_cohort AS ({by_cohort})
+            WITH {SHOWN}, {LAST_YEAR}, by_cohort AS ({by_cohort}), by_grade AS ({by_grade})
             SELECT
                 shown.semester_name, week, min(date) AS first_day, {UNFINISHED}, days_in_session,
                 partial_days, average_daily_attendance, recorded, absent, on_leave, late,
-                lateness_rate, {listed(rates)}
+                lateness_rate, {listed((*rates, *earlier))}
             FROM marts.attendance_group_week
             JOIN shown USING (school_id, semester_id)
             LEFT JOIN by_cohort USING (semester_id, week)
+            LEFT JOIN by_grade USING (semester_id, week)
             LEFT JOIN core.dim_date USING (school_id, semester_id, week)
             WHERE group_type = 'school'
             GROUP BY ALL
@@ -65,11 +92,12 @@ def weekly(cohorts: Labels) -> Sheet:
         columns={
             "first_day": Column(Words("From", "起始日期")),
             "is_complete": NOT_OVER,
-            **under(LESSONS, "recorded", "absent", "on_leave", "late"),
-            **under(RATE, attendance_rate=Column(Words("School", "全校"), places=1)),
-            **under(RATE, **spread_columns("attendance_rate", cohorts, PERCENT)),
+            **grouped(LESSONS, "recorded", "absent", "on_leave", "late"),
+            **grouped(RATE, attendance_rate=Column(Words("School", "全校"), places=1)),
+            **grouped(RATE, **pivot_columns("attendance_rate", cohorts, PERCENT)),
+            **grouped(LAST_YEARS_GRADE, **pivot_columns("last_year_rate", after_another, PERCENT)),
         },
-        scales=(more_is_better(rates),),
+        scales=(more_is_better((*rates, *earlier)),),
         charts=(Chart("line", BY_WEEK, "week", rates, x=Words("Teaching week", "教学周"), y=RATE),),
     )
 
@@ -77,8 +105,8 @@ def weekly(cohorts: Labels) -> Sheet:
 def tiers(labels: Labels) -> Sheet:
     """How many students of each cohort are in each tier (labels by code, the lowest first)."""
     colors = tuple(TIER_COLORS.get(code, STRONG_GREY) for code in labels)
-    counts, shares = spread_names("students", labels), spread_names("share", labels)
-    by_tier = spread(
+    counts, shares = pivot_names("students", labels), pivot_names("share", labels)
+    by_tier = pivot(
         f"""
         SELECT
             semester_id, grouping(cohort_id) AS is_all, cohort_name, tier, count(*) AS students,
@@ -97,8 +125,8 @@ def tiers(labels: Labels) -> Sheet:
     return Sheet(
         name=Words("Tiers", "出勤等级"),
         about=Words(
-            "How many students are in each tier of attendance, cohort by cohort, the whole school first, "
-            "those who have left included; the share is of the students of the row.",
+            "The number of students in each tier of attendance, for the whole school (first row) and each "
+            "cohort, including students who have left. Shares are of the students of the row.",
             "各届及全校（首行）各出勤等级的学生人数，含已离校学生；占比以该行学生总数为分母。",
         ),
         query=f"""
@@ -115,8 +143,8 @@ def tiers(labels: Labels) -> Sheet:
         sources=("marts.attendance_student_semester",),
         columns={
             "students": Column(STUDENTS, unit="students"),
-            **under(STUDENTS, **spread_columns("students", labels, Column(kind="integer"))),
-            **under(SHARE, **spread_columns("share", labels, PERCENT)),
+            **grouped(STUDENTS, **pivot_columns("students", labels, Column(kind="integer"))),
+            **grouped(SHARE, **pivot_columns("share", labels, PERCENT)),
         },
         charts=(
             Chart(
@@ -134,7 +162,7 @@ def tiers(labels: Labels) -> Sheet:
 
 def admin_classes(weeks: Labels) -> Sheet:
     """The rate of each administrative class, week by week."""
-    by_week = spread(
+    by_week = pivot(
         f"""
         SELECT
             school_id, semester_id, group_id, group_name, week, attendance_rate,
@@ -148,7 +176,7 @@ def admin_classes(weeks: Labels) -> Sheet:
         keys=weeks,
         values=("attendance_rate",),
     )
-    names = spread_names("attendance_rate", weeks)
+    names = pivot_names("attendance_rate", weeks)
     return Sheet(
         name=Words("Classes", "行政班"),
         about=Words(
@@ -175,44 +203,50 @@ def admin_classes(weeks: Labels) -> Sheet:
 def course_classes(weeks: Labels) -> Sheet:
     """The rate of each course class, week by week."""
     columns = ("course_name", "class_name", "teacher_names")
-    by_week = spread(
+    by_week = pivot(
         f"""
         SELECT
             school_id, semester_id, {listed(columns)}, course_class_id, week, attendance_rate,
-            {rate("sum(present) OVER of_class", "sum(recorded) OVER of_class")} AS total
+            {rate("sum(present) OVER of_class", "sum(recorded) OVER of_class")} AS total,
+            count_if(verdict = 'below') OVER of_class AS weeks_below
         FROM marts.attendance_class_week
         WHERE school_id = $school_id
         WINDOW of_class AS (PARTITION BY semester_id, course_class_id)
         """,
-        rows=("school_id", "semester_id", *columns, "course_class_id", "total"),
+        rows=("school_id", "semester_id", *columns, "course_class_id", "total", "weeks_below"),
         key="week",
         keys=weeks,
         values=("attendance_rate",),
     )
-    names = spread_names("attendance_rate", weeks)
+    names = pivot_names("attendance_rate", weeks)
     return Sheet(
         name=Words("Course classes", "课程班"),
         about=Words(
-            "The attendance rate of each course class, week by week. Empty: no roll was taken.",
-            "各课程班每周出勤率。空白表示该周未点名。",
+            "The attendance rate of each course class, week by week. Empty: no roll was taken. Only weeks "
+            "below are coloured: weeks in which the class is further below the other classes than chance "
+            "explains.",
+            "各课程班每周出勤率。空白表示该周未点名。只对“偏低周数”着色：该班出勤率低于其他班、且差异超出偶然波动的周数。",
         ),
         query=f"""
             WITH {SHOWN}, by_week AS ({by_week})
-            SELECT shown.semester_name, {listed((*columns, "total", *names))}
+            SELECT shown.semester_name, {listed((*columns, "weeks_below", "total", *names))}
             FROM by_week
             JOIN shown USING (school_id, semester_id)
             ORDER BY shown.semester_name, course_name, class_name, course_class_id
         """,
         sources=("marts.attendance_class_week",),
-        columns=_week_columns(weeks),
-        scales=(more_is_better(("total", *names)),),
+        columns={
+            "weeks_below": Column(Words("Weeks below", "偏低周数"), kind="integer", unit="weeks"),
+            **_week_columns(weeks),
+        },
+        scales=(redder_up_to(None, ["weeks_below"]),),
     )
 
 
 def heat_map(weekdays: Labels) -> Sheet:
     """Rates by lesson and weekday."""
     columns = ("lesson", "lesson_name", "period")
-    by_day = spread(
+    by_day = pivot(
         f"""
         SELECT
             school_id, semester_id, lesson, lesson_name, weekday,
@@ -228,13 +262,13 @@ def heat_map(weekdays: Labels) -> Sheet:
         keys=weekdays,
         values=("attendance_rate", "lateness_rate"),
     )
-    present, late = spread_names("attendance_rate", weekdays), spread_names("lateness_rate", weekdays)
+    present, late = pivot_names("attendance_rate", weekdays), pivot_names("lateness_rate", weekdays)
     return Sheet(
         name=Words("Heat map", "热力图"),
         summary=True,
         about=Words(
-            "When in the week attendance is lost: each weekday and lesson, red where it is worst.",
-            "一周中何时缺勤最多：按星期和节次，红色表示最差。",
+            "When attendance is lost, by weekday and lesson. Red is worst.",
+            "一周中何时缺勤最多：按星期和节次统计，越红出勤率越低。",
         ),
         query=f"""
             WITH {SHOWN}, by_day AS ({by_day})
@@ -247,14 +281,14 @@ def heat_map(weekdays: Labels) -> Sheet:
         columns={
             "lesson_name": Column(Words("Name", "名称")),
             "period": Column(Words("Time", "时间")),
-            **under(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
-            **under(RATE, **spread_columns("attendance_rate", weekdays, PERCENT)),
-            **under(LATENESS, **spread_columns("lateness_rate", weekdays, PERCENT)),
+            **grouped(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
+            **grouped(RATE, **pivot_columns("attendance_rate", weekdays, PERCENT)),
+            **grouped(LATENESS, **pivot_columns("lateness_rate", weekdays, PERCENT)),
         },
         scales=(more_is_better(present), less_is_better(late)),
     )
 
 
 def _week_columns(weeks: Labels) -> dict[str, Column]:
-    by_week = spread_columns("attendance_rate", weeks, PERCENT)
-    return under(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent", places=1), **by_week)
+    by_week = pivot_columns("attendance_rate", weeks, PERCENT)
+    return grouped(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent", places=1), **by_week)

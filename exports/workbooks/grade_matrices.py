@@ -1,21 +1,32 @@
-"""The sheets of grades whose columns are what the data have: bands and cohorts."""
+"""The sheets of grades with a column for each band or cohort."""
 
 from __future__ import annotations
 
-from exports.sheets import Chart, Column, Sheet, Words
+from exports import measures
+from exports.spreadsheet.sheets import Chart, Column, Sheet, Words
 from exports.workbooks.labels import Labels
-from exports.workbooks.queries import BAND, SHOWN, spread, spread_names
-from exports.workbooks.terms import GROUP_TYPES, NAMELESS, PERCENT, more_is_better, spread_columns, under
+from exports.workbooks.queries import BAND, GRADES_LAST_YEAR, SHOWN, pivot, pivot_names
+from exports.workbooks.terms import (
+    GROUP_TYPES,
+    HIGH,
+    LAST_YEARS_GRADE,
+    LOW,
+    NO_NAME,
+    PERCENT,
+    grouped,
+    more_is_better,
+    pivot_columns,
+)
 from warehouse.identifiers import listed
 
 BAND_HEADING = Words("Percentage of the full score", "占满分百分比")
 GRADES = Words("Grades", "成绩数")
-SHARE = Words("Share of the scored grades", "占有分成绩比例")
+SHARE = Words("Share of the scored grades", "占有分成绩的比例")
 
 
 def bands(groups: Labels) -> Sheet:
     """How many grades are in each band, in the school and each cohort."""
-    by_group = spread(
+    by_group = pivot(
         f"""
         SELECT
             school_id, semester_id, lower_percent, {BAND} AS band,
@@ -29,13 +40,13 @@ def bands(groups: Labels) -> Sheet:
         values=("grades", "percent"),
         empty="0",
     )
-    counts, shares = spread_names("grades", groups), spread_names("percent", groups)
+    counts, shares = pivot_names("grades", groups), pivot_names("percent", groups)
     return Sheet(
         name=Words("Bands", "分数段"),
         summary=True,
         about=Words(
-            "How the grades are spread over bands of the percentage of the full score, the lower limit "
-            "included: the whole school and each cohort.",
+            "The distribution of grades over bands of the percentage of the full score (lower limit "
+            "included), for the whole school and each cohort.",
             "成绩在各分数段（占满分百分比，含下限）的分布：全校及各届。",
         ),
         query=f"""
@@ -47,8 +58,8 @@ def bands(groups: Labels) -> Sheet:
         """,
         sources=("marts.grade_distribution_band",),
         columns={
-            **under(GRADES, **spread_columns("grades", groups, Column(kind="integer", unit="grades"))),
-            **under(SHARE, **spread_columns("percent", groups, PERCENT)),
+            **grouped(GRADES, **pivot_columns("grades", groups, Column(kind="integer", unit="grades"))),
+            **grouped(SHARE, **pivot_columns("percent", groups, PERCENT)),
         },
         charts=(
             Chart(
@@ -63,9 +74,12 @@ def bands(groups: Labels) -> Sheet:
     )
 
 
-def distribution(labels: Labels) -> Sheet:
-    """Statistics and bands of the school, its cohorts, subjects and courses."""
-    by_band = spread(
+def distribution(labels: Labels, *, last_year: bool) -> Sheet:
+    """Statistics and bands of the school, its cohorts, subjects and courses.
+
+    Args:
+        last_year: Shows the same grade level of the year before beside each cohort."""
+    by_band = pivot(
         f"""
         SELECT school_id, semester_id, group_type, group_key, {BAND} AS band, percent
         FROM marts.grade_distribution_band
@@ -76,21 +90,39 @@ def distribution(labels: Labels) -> Sheet:
         keys=labels,
         values=("percent",),
     )
-    shares = spread_names("percent", labels)
+    shares = pivot_names("percent", labels)
+    earlier = (
+        grouped(
+            LAST_YEARS_GRADE,
+            last_year_mean=Column(Words("Mean", "平均分"), unit="percent", stays=True),
+            last_year_pass_rate=Column(measures.label("pass_rate"), unit="percent", stays=True),
+        )
+        if last_year
+        else {}
+    )
+    about = Words(
+        "Grades of the school and of each cohort, subject and course: number, level and spread. Low and "
+        "high are the ends of the 95% interval of the mean.",
+        "全校、各届、各学科、各课程的成绩：数量、水平和离散程度。下限、上限为平均分的95%置信区间。",
+    )
+    if last_year:
+        about = Words(
+            f"{about.en} Beside each cohort: the same grade level a year before.",
+            f"{about.zh}各届旁列出上一学年同年级的成绩。",
+        )
     return Sheet(
         name=Words("Distribution", "成绩分布"),
-        about=Words(
-            "Grades of the school, then of each cohort, subject and course: how many, how good, how spread.",
-            "全校、各届、各学科、各课程的成绩：数量、水平和离散程度。",
-        ),
+        about=about,
         query=f"""
-            WITH {SHOWN}, by_band AS ({by_band})
+            WITH {SHOWN}, {GRADES_LAST_YEAR}, by_band AS ({by_band})
             SELECT
                 shown.semester_name, group_type, coalesce(group_name, '') AS group_name, students, scored,
-                mean, median, sd, least, greatest, pass_rate, excellent_rate, {listed(shares)}
+                mean, mean_low, mean_high, median, sd, least, greatest, pass_rate, excellent_rate,
+                {listed((*earlier, *shares))}
             FROM marts.grade_distribution
             JOIN shown USING (school_id, semester_id)
             LEFT JOIN by_band USING (school_id, semester_id, group_type, group_key)
+            LEFT JOIN last_year USING (school_id, semester_id, group_type, group_key)
             WHERE group_type <> 'course_class'
             ORDER BY
                 shown.semester_name,
@@ -99,9 +131,12 @@ def distribution(labels: Labels) -> Sheet:
         sources=("marts.grade_distribution",),
         columns={
             "group_type": Column(words=GROUP_TYPES),
-            "group_name": Column(words=NAMELESS),
+            "group_name": Column(words=NO_NAME),
+            "mean_low": Column(LOW),
+            "mean_high": Column(HIGH),
             "sd": Column(unit=""),
-            **under(SHARE, **spread_columns("percent", labels, PERCENT)),
+            **earlier,
+            **grouped(SHARE, **pivot_columns("percent", labels, PERCENT)),
         },
         scales=(more_is_better(["mean"]), more_is_better(["pass_rate"]), more_is_better(["excellent_rate"])),
     )

@@ -1,4 +1,4 @@
-"""The workbook of grades: how they are spread, class beside class, each student, and what the items tell."""
+"""The workbook of grades: distribution, comparison of classes, students, and assessment items."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ from dataclasses import replace
 
 import duckdb
 
+from exports import measures
 from exports.figures import grade_figures
-from exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Column, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks.definitions import grade_definitions
 from exports.workbooks.grade_matrices import bands, distribution
-from exports.workbooks.labels import band_labels, graded_groups
+from exports.workbooks.labels import band_labels, graded_groups, has_grades_of_last_year
 from exports.workbooks.queries import NEWEST_FIRST, SHOWN, UNFINISHED, rate, ratio
 from exports.workbooks.terms import (
     AMBER,
     DISCRIMINATION,
     EARLIER_SEMESTERS,
     GREEN,
+    HIGH,
+    LOW,
     NOT_OVER,
     RED,
     STATES,
+    VERDICTS,
+    grouped,
     more_is_better,
     redder_down_to,
     redder_up_to,
-    under,
 )
 
 RANK = Words("Rank", "名次")
@@ -31,11 +35,11 @@ NO_RANK = Words("Why no rank", "无名次原因")
 #: Why a class or a student has no rank.
 NO_RANKS = {
     "only class": Words("Only class", "只有一个班"),
-    "few grades": Words("Too few grades", "成绩过少"),
-    "chance": Words("May be chance", "差异不显著"),
+    "few grades": Words("Too few grades", "成绩数过少"),
+    "chance": Words("Not distinguishable", "无明显差异"),
     "left": Words("Has left", "已离校"),
     "no mean": Words("No grades", "无成绩"),
-    "few courses": Words("Too few courses", "课程过少"),
+    "few courses": Words("Too few courses", "课程数过少"),
     "no class": Words("No class", "无班级"),
     "no cohort": Words("No cohort", "无届别"),
     "unknown": Words("Not known", "未知"),
@@ -43,7 +47,8 @@ NO_RANKS = {
 #: Whether the cohorts, or the administrative classes, of the semester were never loaded.
 NO_COHORTS = "list_contains(never_loaded, 'students')"
 NO_CLASSES = "list_has_any(never_loaded, ['admin_classes', 'class_members', 'classes'])"
-#: The rank of a class and of how many, or why there is none, as marts.grade_class_against_cohort has it.
+#: The rank of a class among the cohort's classes, or the reason for no rank
+#: (marts.grade_class_against_cohort).
 RANK_OF_CLASS = f"""CASE
     WHEN cohort_id IS NULL AND {NO_COHORTS} THEN 'unknown'
     WHEN cohort_id IS NULL THEN 'no cohort'
@@ -70,8 +75,8 @@ OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     summary=True,
     about=Words(
-        "One row a semester. Mean, median and standard deviation are of the percentages of the full score. A "
-        "tick: the semester is not over.",
+        "One row a semester. Mean, median and standard deviation are percentages of the full score. A tick: "
+        "the semester is not over.",
         "每学期一行。平均分、中位数、标准差均按占满分的百分比计算。打勾表示学期尚未结束。",
     ),
     query=f"""
@@ -111,10 +116,12 @@ OVERVIEW = Sheet(
 CLASSES = Sheet(
     name=Words("Classes", "班级对比"),
     about=Words(
-        "Each course class beside the other classes of its cohort in the same course, course by course, the "
-        "best class first. The rank is given where the difference is more than chance explains, as 1 / 3 of "
-        "three classes; else the last column says why there is none.",
-        "各课程班与同届同一课程的其他班对比，按课程排列，平均分高者在前。差异超出偶然波动的班级才列名次；"
+        "Each course class compared with the other classes of its cohort in the same course, the best class "
+        "first. Low and high are the ends of the 95% interval of the difference. Shrunken: what is left of "
+        "the difference without the part that is probably chance. Only classes above or below the others "
+        "have a rank, such as 1 / 3 of three classes, and a colour. Otherwise the last column says why.",
+        "各课程班与同届同一课程的其他班对比，按课程排列，平均分高的排在前面。下限、上限为平均分差的95%置信区间；"
+        "收缩后差值指扣除可能出于偶然的部分后的差距。只有高于或低于其他班的班级才列名次并着色；"
         "例如三个班中第一名写作 1 / 3；没有名次的写明原因。",
     ),
     query=f"""
@@ -123,7 +130,8 @@ CLASSES = Sheet(
             shown.semester_name, cohort_name, course_name, class_name, teacher_names,
             class_scored, class_mean, class_sd, class_pass_rate,
             cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-            difference, effect_size, {RANK_OF_CLASS} AS rank
+            difference, difference_low, difference_high, shrunken_difference, effect_size, verdict,
+            {RANK_OF_CLASS} AS rank
         FROM marts.grade_class_against_cohort
         JOIN shown USING (school_id, semester_id)
         JOIN core.dim_semester USING (school_id, semester_id)
@@ -131,38 +139,42 @@ CLASSES = Sheet(
     """,
     sources=("marts.grade_class_against_cohort",),
     columns={
-        **under(
+        **grouped(
             Words("Class", "班级"),
             class_scored=Column(Words("Grades", "成绩数")),
             class_mean=Column(Words("Mean", "平均分")),
             class_sd=Column(SD, unit=""),
-            class_pass_rate=Column(Words("Pass rate", "及格率")),
+            class_pass_rate=Column(measures.label("pass_rate")),
         ),
-        **under(
+        **grouped(
             Words("Cohort in the course", "同届该课程"),
             cohort_scored=Column(Words("Grades", "成绩数")),
             cohort_mean=Column(Words("Mean", "平均分")),
             cohort_sd=Column(SD, unit=""),
-            cohort_pass_rate=Column(Words("Pass rate", "及格率")),
+            cohort_pass_rate=Column(measures.label("pass_rate")),
         ),
-        **under(
+        **grouped(
             Words("Class against the others", "与其他班对比"),
             difference=Column(Words("Difference", "平均分差"), unit="", signed=True),
+            difference_low=Column(LOW, unit="", signed=True),
+            difference_high=Column(HIGH, unit="", signed=True),
+            shrunken_difference=Column(Words("Shrunken", "收缩后"), unit="", signed=True),
             effect_size=Column(Words("Effect size", "效应量"), unit="", signed=True),
+            verdict=Column(Words("Verdict", "结论"), words=VERDICTS),
             rank=Column(RANK, words=NO_RANKS),
         ),
     },
-    scales=(more_is_better(["difference"]),),
+    highlights=(Highlight(("verdict",), RED, equal="below"), Highlight(("verdict",), GREEN, equal="above")),
 )
 STUDENTS = Sheet(
     name=Words("Students", "学生"),
     about=Words(
-        "One row a student, class by class, the best first. Ties share a rank. Ranks are among the students "
-        "who stayed to the end of the semester, or until now; a tick: has left before. Provisional: courses "
-        "failed by a grade that is not published yet; while there are unpublished grades, mean, GPA and "
-        "ranks are provisional, too. Credits are earned once the grade is published.",
-        "每名学生一行，按班级排列，成绩高者在前；并列者名次相同。名次只在学期结束时（或目前）仍在校的学生中排列；"
-        "打勾表示此前已离校。“其中暂定”：按尚未发布的成绩为不及格的课程；有未发布的成绩时，平均分、绩点和名次也是暂定的。"
+        "One row a student, class by class, the best first. Ties share a rank. Only students who stayed to "
+        "the end of the semester, or until now, have ranks. A tick: the student left before. Provisional: "
+        "courses failed by an unpublished grade. While there are unpublished grades, mean, GPA and ranks are "
+        "provisional, too. Credits are earned once the grade is published.",
+        "每名学生一行，按班级排列，成绩高的排在前面；成绩相同则名次相同。名次只在学期结束时（或目前）仍在校的学生中排列；"
+        "打勾表示此前已离校。“其中暂定”指不及格课程中成绩尚未发布的门数；有成绩未发布时，平均分、绩点和名次也是暂定的。"
         "成绩发布后才计入已获学分。",
     ),
     query=f"""
@@ -182,7 +194,7 @@ STUDENTS = Sheet(
     """,
     sources=("marts.grade_student_semester",),
     columns={
-        **under(
+        **grouped(
             Words("Courses", "课程数"),
             counted_courses=Column(Words("Counted", "计入统计")),
             passed_courses=Column(Words("Passed", "及格")),
@@ -191,17 +203,17 @@ STUDENTS = Sheet(
             undecided_courses=Column(Words("Undecided", "未定")),
             pending_courses=Column(Words("Unpublished", "未发布")),
         ),
-        **under(
+        **grouped(
             Words("Credits", "学分"),
             credits=Column(Words("Taken", "修读"), unit=""),
             gained_credits=Column(Words("Earned", "已获"), unit=""),
         ),
-        **under(
+        **grouped(
             Words("In the class", "班级内"),
             rank_in_class=Column(RANK),
             class_size=Column(OF),
         ),
-        **under(
+        **grouped(
             Words("In the cohort", "届内"),
             rank_in_cohort=Column(RANK),
             cohort_size=Column(OF),
@@ -214,15 +226,19 @@ STUDENTS = Sheet(
 ITEMS = Sheet(
     name=Words("Items", "试题分析"),
     about=Words(
-        "What each assessment item tells of the students, by course and class. Statistics are left empty "
-        "where too few students have a score; a verdict is for examinations alone.",
-        "各评价项（试题）的质量，按课程和班级排列。有效人数过少时不计算，留空；只对考试给出评价。",
+        "The quality of each assessment item, by course and class. Statistics are empty where too few "
+        "students have a score. A tick: few students have every score, so that the statistics are uncertain. "
+        "Low and high are the ends of the 95% interval of alpha. Only examinations have a verdict.",
+        "各评价项（试题）的质量，按课程和班级排列。有效人数过少时不计算，单元格留空；打勾表示各项得分齐全的学生较少，"
+        "统计结果不够可靠。下限、上限为信度系数的95%置信区间。只对考试给出评价。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
             shown.semester_name, course_name, class_name, teacher_names, item_name, full_score,
-            students, mean, difficulty, discrimination, item_rest_correlation, discrimination_label, alpha
+            students, complete_students, CASE WHEN is_small_sample THEN '✓' END AS is_small_sample,
+            mean, difficulty, discrimination, item_rest_correlation, discrimination_label,
+            alpha, alpha_low, alpha_high
         FROM marts.score_item_analysis
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, course_name, class_name, course_class_id, assessment_item_id
@@ -232,6 +248,13 @@ ITEMS = Sheet(
         "full_score": Column(unit=""),
         "mean": Column(unit=""),
         "discrimination_label": Column(words=DISCRIMINATION),
+        "is_small_sample": Column(Words("Few students", "人数较少")),
+        **grouped(
+            Words("Alpha", "信度系数"),
+            alpha=Column(Words("Alpha", "信度系数")),
+            alpha_low=Column(LOW),
+            alpha_high=Column(HIGH),
+        ),
     },
     highlights=(
         Highlight(("discrimination_label",), RED, equal="poor"),
@@ -242,9 +265,9 @@ ITEMS = Sheet(
 COMPLETENESS = Sheet(
     name=Words("Missing scores", "评分完成情况"),
     about=Words(
-        "Items of assessments and whose scores are missing, the most first. Items that nobody has a score of "
-        "yet stand at the end.",
-        "各评价项的评分完成情况，缺评人数最多者在前；尚未开始评分的排在最后。",
+        "The completeness of scores by assessment item, the most missing scores first. Items without any "
+        "score are at the end.",
+        "各评价项的评分完成情况，缺评人数多的排在前面；尚未开始评分的排在最后。",
     ),
     query=f"""
         WITH {SHOWN}
@@ -280,15 +303,15 @@ def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -
             name="grades",
             title=Words("Grades", "成绩"),
             about=Words(
-                "How the grades of courses are spread, how classes compare, who stands where, and what the "
-                "assessments are worth.",
+                "The distribution of grades, comparison of classes, ranks of students, and quality of "
+                "assessment items.",
                 "课程成绩的分布、班级对比、学生名次，以及评价项的质量与完成情况。",
             ),
             filters=EARLIER_SEMESTERS,
             sheets=(
                 overview,
                 by_band,
-                distribution(band_labels(con, school_id)),
+                distribution(band_labels(con, school_id), last_year=has_grades_of_last_year(con, school_id)),
                 CLASSES,
                 STUDENTS,
                 ITEMS,

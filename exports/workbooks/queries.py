@@ -1,4 +1,4 @@
-"""SQL that the ready-made workbooks share. Every query takes $school_id."""
+"""Shared SQL of the ready-made workbooks. Every query takes $school_id."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from exports.spreadsheet.sheets import Language
 from warehouse.identifiers import listed, literal, quoted
 
 
@@ -16,13 +17,13 @@ def rows(con: duckdb.DuckDBPyConnection, school_id: int, query: str) -> list[tup
 
 
 def rate(part: str, whole: str) -> str:
-    """100 * part / whole with two decimals, as the marts tell rates; null where the whole is zero."""
+    """SQL for 100 * part / whole with two decimals, like the rates of marts. Null where the whole is zero."""
     return ratio(f"100 * {part}", whole, 2)
 
 
 def ratio(part: str, whole: str, places: int) -> str:
-    """part / whole, halves rounded up; null where the whole is zero. A quotient of whole numbers (1e-12s), as
-    in the marts, since a double cannot hold most halves. Neither may be negative."""
+    """SQL for part / whole, rounded half up. Null where the whole is zero. Neither may be negative. Divides
+    whole numbers of 1e-12, like the marts, since a double cannot represent most halves."""
     units, of = (f"(CAST({number} AS DECIMAL(38, 12)) * {10**12})::HUGEINT" for number in (part, whole))
     return (
         f"try_cast(((2{'0' * places} * {units} + {of}) // (2 * nullif({of}, 0)))::DECIMAL(38, 0)"
@@ -30,12 +31,12 @@ def ratio(part: str, whole: str, places: int) -> str:
     )
 
 
-def plain(number: str) -> str:
-    """A number as text, without trailing zeros."""
+def number_text(number: str) -> str:
+    """SQL for a number as text, without trailing zeros."""
     return f"format('{{:g}}', ({number})::DOUBLE)"
 
 
-def spread(
+def pivot(
     query: str,
     *,
     rows: Sequence[str],
@@ -44,55 +45,138 @@ def spread(
     values: Sequence[str],
     empty: str = "NULL",
 ) -> str:
-    """A matrix of what `query` has row by row: a row for each combination of the columns `rows`, and for each
-    of `values` a column for each of `keys`, which the column `key` holds; `spread_names` is what these are
-    called.
+    """SQL that pivots a query: a row for each combination of the columns `rows`, and for each of `values` a
+    column for each of `keys`. `pivot_names` names these columns. The rows are not sorted.
 
-    A cell of which the query has no row is `empty`. The rows come in no order.
-    """
+    Args:
+        key: The column of the query with the keys.
+        empty: The value of a cell without a row in the query."""
     cells = [
-        f"coalesce(any_value({quoted(value)}) FILTER (WHERE {quoted(key)} = {literal(str(one))}), {empty})"
-        f" AS {quoted(spread_name(value, one))}"
+        f"coalesce(any_value({quoted(value)}) FILTER (WHERE {quoted(key)} = {literal(str(column_key))}), "
+        f"{empty}) AS {quoted(pivot_name(value, column_key))}"
         for value in values
-        for one in keys
+        for column_key in keys
     ]
     return f"SELECT {', '.join([listed(rows), *cells])} FROM ({query}) GROUP BY ALL"
 
 
-def spread_name(value: str, key: object) -> str:
-    """The name of the column that `spread` makes of a value and a key."""
+def pivot_name(value: str, key: object) -> str:
+    """The name of the column that `pivot` makes of a value and a key."""
     return f"{value} {key}"
 
 
-def spread_names(value: str, keys: Iterable[object]) -> tuple[str, ...]:
+def pivot_names(value: str, keys: Iterable[object]) -> tuple[str, ...]:
     """The names of a value's columns, in the order of the keys."""
-    return tuple(spread_name(value, key) for key in keys)
+    return tuple(pivot_name(value, key) for key in keys)
 
 
-#: The semester that long sheets show: the current one, else the last one, of those with anything to show. A
-#: platform may have several current ones, as for two kinds of school in one.
-SHOWN = """shown AS (
+def of_schools(school_ids: Iterable[int], column: str = "school_id") -> str:
+    """SQL for the condition that a row is of one of these schools."""
+    return f"{column} IN ({', '.join(map(str, school_ids))})"
+
+
+def shown_of(schools: str) -> str:
+    """SQL for the semester that long sheets show of each school: the current or else the last semester with
+    data. A platform may have several current semesters, for example of two kinds of school.
+
+    `schools`: a condition on `school_id`."""
+    return f"""shown AS (
     SELECT school_id, semester_id, semester_name
     FROM core.dim_semester
     SEMI JOIN marts.early_warning USING (school_id, semester_id)
-    WHERE school_id = $school_id
+    WHERE {schools}
     QUALIFY rank() OVER (
+        PARTITION BY school_id
         ORDER BY is_current DESC, CASE WHEN NOT is_current THEN first_day END DESC NULLS LAST
     ) = 1
 )"""
 
-#: The order of rows that are of more than one semester: the current one, then the latest.
+
+#: `shown_of` a single school.
+SHOWN = shown_of("school_id = $school_id")
+
+#: The attendance of the same grade a year before, by cohort and teaching week of the shown semester. No row:
+#: the grade is not known, or nothing was recorded.
+LAST_YEAR = """last_year AS (
+    SELECT
+        now.school_id, now.semester_id, now.group_type, now.group_id, now.grade_level, now.week,
+        sum(earlier.present) AS present, sum(earlier.recorded) AS recorded
+    FROM marts.attendance_group_week AS now
+    JOIN shown USING (school_id, semester_id)
+    JOIN core.dim_semester USING (school_id, semester_id)
+    JOIN marts.attendance_group_week AS earlier
+        ON earlier.school_id = now.school_id
+        AND earlier.semester_id = dim_semester.last_year_semester_id
+        AND earlier.group_type = now.group_type
+        AND earlier.grade_level = now.grade_level
+        AND earlier.week = now.week
+    WHERE now.group_type = 'cohort' AND earlier.recorded > 0
+    GROUP BY ALL
+)"""
+
+#: The grades of the same grade level a year before, by cohort of the shown semester. No row: the grade level
+#: is not known, nothing was graded, or several cohorts were in it.
+GRADES_LAST_YEAR = """last_year AS (
+    SELECT
+        now.school_id, now.semester_id, 'cohort' AS group_type, now.cohort_id::VARCHAR AS group_key,
+        earlier.mean AS last_year_mean, earlier.pass_rate AS last_year_pass_rate
+    FROM core.cohort_grade_level AS now
+    JOIN shown USING (school_id, semester_id)
+    JOIN core.dim_semester USING (school_id, semester_id)
+    JOIN core.cohort_grade_level AS before
+        ON before.school_id = now.school_id
+        AND before.semester_id = dim_semester.last_year_semester_id
+        AND before.grade_level = now.grade_level
+    JOIN marts.grade_distribution AS earlier
+        ON earlier.school_id = before.school_id
+        AND earlier.semester_id = before.semester_id
+        AND earlier.group_type = 'cohort'
+        AND earlier.group_key = before.cohort_id::VARCHAR
+    WHERE earlier.scored > 0
+    QUALIFY count(*) OVER (PARTITION BY now.school_id, now.semester_id, now.cohort_id) = 1
+)"""
+
+#: The order of semesters: the current semester first, then the latest.
 NEWEST_FIRST = "dim_semester.is_current DESC, dim_semester.first_day DESC NULLS LAST"
 
-#: Students whom the platform still has, which is who can be attended to, whatever semester is shown.
-STILL_THERE = "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id)"
+#: Excludes students whom the platform has deleted.
+NOT_DELETED = "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id)"
 
-#: A tick where the mart's week or semester is not over.
+#: The day of the last talk or measure of a student in the semester; null: the school has written none down.
+LAST_INTERVENTION = """LEFT JOIN (
+    SELECT school_id, semester_id, student_id, max(date) AS last_intervention_on
+    FROM core.fct_intervention GROUP BY ALL
+) USING (school_id, semester_id, student_id)"""
+#: Joins the last change of each student's level, as `change`, `week`, `since` and others. A student whose
+#: level is not known now has none.
+LAST_CHANGE = """LEFT JOIN (
+    SELECT
+        school_id, semester_id, student_id, level, week, since, change, thresholds_changed,
+        CASE WHEN is_new_this_week THEN change END AS new_this_week
+    FROM marts.early_warning_history WHERE is_latest
+) AS last_change USING (school_id, semester_id, student_id, level)"""
+#: Sorts students who are new or back this week first.
+NEW_FIRST = "new_this_week IS NULL"
+
+
+def since_text(language: Language) -> str:
+    """SQL for the time since when a student has had the level, of the columns of LAST_CHANGE."""
+    week, earlier, limits = {
+        "en": ("'week ' || week", " or earlier", " (limits changed)"),
+        "zh": ("'第' || week || '周'", "（或更早）", "（界限调整）"),
+    }[language]
+    return (
+        f"coalesce({week}, strftime(since, '%Y-%m-%d')) || if(change = 'first', '{earlier}', '')"
+        f" || if(thresholds_changed, '{limits}', '')"
+    )
+
+
+#: A tick for an unfinished week or semester.
 UNFINISHED = "CASE WHEN NOT is_complete THEN '✓' END AS is_complete"
 
-#: What a band is called in either language, by its limits.
+#: The label of a band in both languages, by its limits.
 BAND = f"""CASE
-    WHEN lower_percent IS NULL THEN '< ' || {plain("upper_percent")}
-    WHEN upper_percent IS NULL THEN '≥ ' || {plain("lower_percent")}
-    ELSE {plain("lower_percent")} || '–' || {plain("upper_percent")}
+    WHEN lower_percent IS NULL THEN '< ' || {number_text("upper_percent")}
+    WHEN upper_percent IS NULL THEN '≥ ' || {number_text("lower_percent")}
+    ELSE {number_text("lower_percent")} || '–' || {number_text("upper_percent")}
 END"""

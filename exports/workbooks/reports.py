@@ -1,4 +1,4 @@
-"""A workbook for each query of the platform's reports, under the headers that the platform gives it."""
+"""Workbooks of the platform's reports: one for each query, with the platform's headers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import duckdb
 
-from exports.sheets import Column, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Column, Language, Sheet, Words, Workbook
 from exports.workbooks.queries import rows
-from exports.workbooks.terms import same
+from exports.workbooks.terms import untranslated
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, literal, quoted
 
-#: The queries that were read of a school, and whether they were asked for with several parameters.
+#: The loaded queries of a school, and whether they were requested with several parameters.
 QUERIES = f"""
     SELECT DISTINCT
         fields.table_name, fields.report, coalesce(queries.label, fields.table_name),
@@ -27,7 +27,7 @@ QUERIES = f"""
     WHERE fields._school_id = $school_id AND fields._deleted_at IS NULL
     ORDER BY fields.table_name
 """
-#: The combinations of parameters that a query was asked for with, and the columns that each brought.
+#: The requested combinations of parameters of a query, with the columns of their results.
 COMBINATIONS = """
     SELECT params, list(DISTINCT column_name ORDER BY column_name)
     FROM raw.report_fields
@@ -35,8 +35,8 @@ COMBINATIONS = """
     GROUP BY params
     ORDER BY params
 """
-#: The column of each field, its kind, and its headers from the topmost down, as of its last reading. A field
-#: whose name no column can have is in `_extra` alone.
+#: The column of each field, its kind, and its headers from the top down, by the last load. A field whose name
+#: cannot be a column is only in `_extra`.
 FIELDS = """
     SELECT
         column_name,
@@ -60,10 +60,10 @@ def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) 
     return tuple(
         Workbook(
             name=table,
-            title=same(label),
+            title=untranslated(label),
             about=Words(
-                f"A query of the platform's report {report}, as it was read last.",
-                f"平台报表 {report} 的查询结果，为最近一次读取的内容。",
+                f"A query of the platform's report {report}, by its last load.",
+                f"平台报表 {report} 的查询结果，内容为最近一次读取的数据。",
             ),
             sheets=_sheets(con, school_id, table, label, is_varied=is_varied),
         )
@@ -74,7 +74,8 @@ def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) 
 def _sheets(
     con: duckdb.DuckDBPyConnection, school_id: int, table: str, label: str, *, is_varied: bool
 ) -> tuple[Sheet, ...]:
-    """One for all combinations of parameters, or one for each where their columns differ, as pivots' do."""
+    """One sheet for all combinations of parameters, or a sheet for each if their columns differ, as in
+    pivots."""
     combinations = rows(con, school_id, COMBINATIONS.format(table=literal(table))) if is_varied else []
     if len({tuple(columns) for _, columns in combinations}) < 2:
         return (_sheet(con, school_id, table, label, {PARAMS: PARAMETERS} if is_varied else {}),)
@@ -89,7 +90,7 @@ def _sheet(
     varied: Mapping[str, Column],
     params: str | None = None,
 ) -> Sheet:
-    """The rows of a query. `varied`: columns before the others; `params`: of this combination alone."""
+    """A sheet with the rows of a query. `varied`: the first columns. `params`: only this combination."""
     cells = {column: quoted(column) for column in varied}
     columns = dict(varied)
     for column_name, cell, column in _columns(con, school_id, table, params):
@@ -97,8 +98,8 @@ def _sheet(
     if not cells:
         cells, columns = {ROW_NUMBER: quoted(ROW_NUMBER)}, {ROW_NUMBER: NUMBER}
     return Sheet(
-        name=same(name),
-        about=Words("All rows of the report, in its own order.", "报表的全部记录，按报表自身的顺序。"),
+        name=untranslated(name),
+        about=Words("All rows of the report, in the report's order.", "报表的全部记录，按报表自身的顺序。"),
         query=f"""
             SELECT {", ".join(f"{cell} AS {quoted(column)}" for column, cell in cells.items())}
             FROM reports.{quoted(table)}
@@ -110,17 +111,17 @@ def _sheet(
 
 
 def _of(column: str, params: str | None) -> str:
-    """The condition for the rows of a combination; None: of all."""
+    """SQL for the rows of a combination. None: of all combinations."""
     return "true" if params is None else f"{quoted(column)} = {literal(params)}"
 
 
 def _columns(
     con: duckdb.DuckDBPyConnection, school_id: int, table: str, params: str | None
 ) -> Iterator[tuple[str, str, Column]]:
-    """Name, SQL and look of each column: an attachment has its files' names beside their addresses."""
+    """Name, SQL and format of each column. An attachment has two columns: names and addresses of files."""
     fields = FIELDS.format(table=literal(table), condition=_of("params", params))
     for name, is_attachment, path in rows(con, school_id, fields):
-        headers = tuple(same(header) for header in path)
+        headers = tuple(untranslated(header) for header in path)
         if is_attachment:
             yield f"{name} name", _of_files(name, "name"), Column(FILE, groups=headers)
             yield (
@@ -133,8 +134,8 @@ def _columns(
 
 
 def _of_files(column: str, member: str) -> str:
-    """A member of an attachment, which is an address, or JSON of a file or of several: theirs by lines. Null
-    where it has none."""
+    """SQL for a member of an attachment: an address, or JSON of one or several files, whose members become
+    lines. Null where the attachment lacks it."""
     files = f"CASE WHEN json_valid({quoted(column)}) THEN {quoted(column)} END"
     several = f"array_to_string(json_extract_string({files}, '$[*].{member}'), chr(10))"
     return f"coalesce(nullif({several}, ''), json_extract_string({files}, '$.{member}'))"

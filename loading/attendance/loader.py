@@ -20,12 +20,12 @@ from campus.http.errors import CampusError
 from campus.http.events import Event, EventKind
 from campus.registry import ResourceSpec
 from campus.sources.gathered import BATCH_ROWS, Account, Collector
-from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
-from loading.failure_messages import failures
+from loading.connection.runtime import Cause, Runtime
 from loading.partition_keys import partition_key
-from loading.runtime import Cause, Runtime
-from loading.slice_context import SliceContext
-from loading.stage import Stage, open_stage
+from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
+from loading.slices.failure_messages import failures
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
 from loading.threads import in_thread
 from warehouse.lake.parquet import GROUP_BYTES
@@ -115,7 +115,7 @@ class SemesterLoader:
         subset = None if plan.students is None else self._subset(plan.students)
         with ExitStack() as stack:
             staged = {number: stack.enter_context(self._open(number, students)) for number in plan.weeks}
-            weeks = {number: each.week for number, each in staged.items()}
+            weeks = {number: week.week for number, week in staged.items()}
             try:
                 classes = await read_by_students(
                     self._client, self._semester, weeks, progress, plan.compared, subset
@@ -133,12 +133,12 @@ class SemesterLoader:
                     RECORDS: RequestedRows("student_id", tuple(sorted(subset.students)), plan.suffices),
                     SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), plan.suffices),
                 }
-            for each in staged.values():
-                for loaded in await in_thread(self._commit, each, retained, words, requested):
+            for week in staged.values():
+                for loaded in await in_thread(self._commit, week, retained, words, requested):
                     yield loaded
 
     def _subset(self, students: frozenset[int]) -> StudentSubset:
-        """What the lake has beside the rows of some students."""
+        """The stored records of all other students, as counts by session and status."""
         columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
         semester = Slice.of(_school_id=self._semester.school_id, _semester_id=self._calendar.semester_id)
         stored = self._runtime.lake.read(TABLES[RECORDS.name], semester, columns)

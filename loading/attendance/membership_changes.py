@@ -20,7 +20,7 @@ from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks, ti
 from loading.partition_keys import keys_by_school, week_key
 from loading.tables import slice_of
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import SliceStatuses, slice_status, slice_statuses
+from warehouse.load.logs.load_log import SliceStatuses, slice_status, slice_statuses
 
 #: By semester and week, the first day that is read. None: all of the week.
 DueWeeks = Mapping[tuple[int, int], date | None]
@@ -55,12 +55,12 @@ def membership_changes(
     if not since:
         return MembershipChanges()
     moved = changed_members(lake, timeline, statuses, semester_id, min(since.values()))
-    last = max(moved.found.values(), default=None)
+    last = max(moved.moments.values(), default=None)
     weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
     if not weeks:
         return MembershipChanges()
     first = min(weeks.values())
-    pairs = [pair for pair, moment in moved.found.items() if moment > first]
+    pairs = [pair for pair, moment in moved.moments.items() if moment > first]
     return MembershipChanges(
         frozenset(class_id for class_id, _ in pairs),
         frozenset(student for _, student in pairs),
@@ -73,7 +73,7 @@ def membership_changes(
 def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], *, full: bool) -> list[str]:
     """The partition keys among `keys` that a night loads: of due weeks, and of weeks that changes of members
     made doubtful. `full`: of all weeks that have begun."""
-    asked: list[str] = []
+    selected: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
         statuses = slice_statuses(lake, school_id)
@@ -82,6 +82,6 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
         for semester_id in timeline.calendars:
             changes = membership_changes(lake, timeline, statuses, semester_id, due)
             weeks.update((semester_id, week) for week in changes.weeks)
-        wanted = {week_key(school_id, *each) for each in (weeks.union(timeline.begun) if full else weeks)}
-        asked += [key for key in own if key in wanted]
-    return asked
+        wanted = {week_key(school_id, *week) for week in (weeks.union(timeline.begun) if full else weeks)}
+        selected += [key for key in own if key in wanted]
+    return selected

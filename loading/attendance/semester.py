@@ -19,8 +19,8 @@ from loading.forgotten import forgotten_ids
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.earlier_rows import earlier_rows
-from warehouse.load.load_log import SliceStatuses, slice_status
+from warehouse.load.history.earlier_rows import earlier_rows
+from warehouse.load.logs.load_log import SliceStatuses, slice_status
 
 Row = dict[str, Any]
 #: A class and a student.
@@ -32,7 +32,7 @@ class ChangedMembers:
     """Students who joined or left a class of a semester, or changed as its member."""
 
     #: When a load found the change.
-    found: Mapping[Pair, datetime] = field(default_factory=dict)
+    moments: Mapping[Pair, datetime] = field(default_factory=dict)
     #: Other members have changed whose student or class is in a list that was not loaded since.
     awaits: bool = False
     #: Why earlier lists cannot be read. Members who may be new then count as new.
@@ -54,7 +54,7 @@ def read_semester(lake: Lake, timeline: Timeline, statuses: SliceStatuses, semes
     in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None} - forgotten
     times = [_times(row, timeline.day_1_is) for row in classes]
     sessions = tables.sessions(calendar)
-    found = Semester(
+    semester = Semester(
         school_id=school_id,
         calendar=calendar,
         today=timeline.today,
@@ -64,13 +64,13 @@ def read_semester(lake: Lake, timeline: Timeline, statuses: SliceStatuses, semes
         unlisted=frozenset(in_classes - students),
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
-        known=sessions,
+        stored=sessions,
         lacks_members=tables.has_refused(statuses, "students", "class_members"),
         others=[(other.first, other.last) for other in timeline.calendars.values() if other is not calendar],
     )
     # Stored sessions beyond the schedules took place, whatever the weeks of their class say.
     beyond = {session for week in sessions.values() for session, row in week.items() if not row.scheduled}
-    return found.with_attended(beyond | _in_session(classes, times, timeline))
+    return semester.with_attended(beyond | _in_session(classes, times, timeline))
 
 
 def changed_members(
@@ -89,7 +89,7 @@ def changed_members(
     classes, students = _v1_classes(tables), _v1_students(tables, enrolled, users)
     rows = tables.rows("class_members", ["class_id", "type", "reflection_id", *columns], alive=False)
     of_students = {row["type"] for row in rows if row["reflection_id"] in students}
-    found = defaultdict[Pair, datetime](lambda: datetime.min)
+    moments = defaultdict[Pair, datetime](lambda: datetime.min)
     members: set[Pair] = set()
     former: set[Pair] = set()
     awaits = False
@@ -105,7 +105,7 @@ def changed_members(
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
         if moment > since:
-            found[pair] = max(moment, found[pair])
+            moments[pair] = max(moment, moments[pair])
     listed: dict[Pair, datetime] = {}
     for row in enrolled:
         pair, moment = (row["class_id"], row["student_id"]), row["_synced_at"]
@@ -114,13 +114,13 @@ def changed_members(
         if row["_deleted_at"] is None and pair not in members:
             listed[pair] = moment
         elif row["_deleted_at"] is not None and pair not in former - members:
-            found[pair] = max(moment, found[pair])
+            moments[pair] = max(moment, moments[pair])
     joined, damage = tables.new_members(listed, since)
     for pair, moment in joined.items():
-        found[pair] = max(moment, found[pair])
+        moments[pair] = max(moment, moments[pair])
     forgotten = forgotten_ids(lake, timeline.school_id)
     return ChangedMembers(
-        {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}, awaits, damage
+        {pair: moment for pair, moment in moments.items() if pair[1] not in forgotten}, awaits, damage
     )
 
 
@@ -141,12 +141,12 @@ class _SemesterTables:
 
     def has_refused(self, statuses: SliceStatuses, *names: str) -> bool:
         """Whether any of these resources of v3 was asked for, and never came whole."""
-        found = [
+        own_statuses = [
             slice_status(statuses, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
             for name in names
             if self._in_v3 is not None or RESOURCES[name].sliced_by == "school"
         ]
-        return any(each.failed and each.complete_at is None for each in found)
+        return any(status.failed and status.complete_at is None for status in own_statuses)
 
     def has_changed(self, name: str, since: datetime) -> bool:
         """Whether any row of a resource has changed."""
@@ -165,35 +165,35 @@ class _SemesterTables:
     ) -> tuple[dict[Pair, datetime], str]:
         """The listed members that an earlier list of v1 lacks, and when a load found them first. Where an
         earlier list is damaged, members whom it leaves open count as new, and the reason is returned."""
-        found: dict[Pair, datetime] = {}
+        joined: dict[Pair, datetime] = {}
         rest = dict(listed)
         if not rest:
-            return found, ""
+            return joined, ""
         spec = RESOURCES["v1_class_students"]
         table, slice = TABLES[spec.name], slice_of(spec, self._school_id, self._semester_id)
         columns = ["class_id", "student_id", "_synced_at"]
         try:
             for rows in earlier_rows(self._lake, table, slice, columns):
                 before = {(row["class_id"], row["student_id"]): row["_synced_at"] for row in rows.to_pylist()}
-                found |= {pair: moment for pair, moment in rest.items() if pair not in before}
+                joined |= {pair: moment for pair, moment in rest.items() if pair not in before}
                 rest = {pair: before[pair] for pair in rest if before.get(pair, datetime.min) > since}
                 if not rest:
                     break
         except DeltaError as error:
-            return found | rest, f"an earlier version of lake table {table.name} cannot be read: {error}"
-        return found, ""
+            return joined | rest, f"an earlier version of lake table {table.name} cannot be read: {error}"
+        return joined, ""
 
     def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
         """Stored sessions by the week that they count as now. Where the dates of the semester have moved,
         they were loaded as another week."""
         semester = Slice.of(_school_id=self._school_id, _semester_id=self._semester_id)
         columns = column_names(AttendanceSession)
-        known: dict[int, dict[Session, AttendanceSession]] = defaultdict(dict)
+        by_week: dict[int, dict[Session, AttendanceSession]] = defaultdict(dict)
         for sent in self._lake.read(TABLES["attendance_sessions"], semester, columns).to_pylist():
             row = AttendanceSession(**sent)
             if row.class_id is not None and row.date is not None and row.lesson is not None:
-                known[calendar.week_of(row.date)][Session(row.class_id, row.date, row.lesson)] = row
-        return known
+                by_week[calendar.week_of(row.date)][Session(row.class_id, row.date, row.lesson)] = row
+        return by_week
 
 
 def _times(row: Row, day_1_is: int) -> ClassTimes:
@@ -217,9 +217,9 @@ def _in_session(rows: Iterable[Row], times: Iterable[ClassTimes], timeline: Time
     }
     monday = timeline.today - timedelta(days=timeline.today.weekday())
     return {
-        Session(each.class_id, monday + timedelta(days=meeting.weekday - 1), meeting.lesson)
-        for each in times
-        for meeting in marked[each.class_id]
+        Session(class_times.class_id, monday + timedelta(days=meeting.weekday - 1), meeting.lesson)
+        for class_times in times
+        for meeting in marked[class_times.class_id]
     }
 
 
@@ -252,21 +252,21 @@ def _v1_classes(tables: _SemesterTables) -> dict[int, int]:
     """The v1 id of each class of v3, paired as in the models: the same id unless the codes differ, else the
     one class of the same code or name, else the same id."""
     columns = ["id", "csin", "name", "class_name"]
-    ours, theirs = tables.rows("v1_classes", columns), tables.rows("classes", columns, alive=False)
-    codes = {row["id"]: row["csin"] for row in ours}
-    by_code, by_name = _sole(ours, _code), _sole(ours, _name)
-    sole_names = _sole(theirs, _name)
-    found = {}
-    for row in theirs:
+    v1_rows, v3_rows = tables.rows("v1_classes", columns), tables.rows("classes", columns, alive=False)
+    codes = {row["id"]: row["csin"] for row in v1_rows}
+    by_code, by_name = _sole(v1_rows, _code), _sole(v1_rows, _name)
+    sole_names = _sole(v3_rows, _name)
+    v1_ids = {}
+    for row in v3_rows:
         own, name = row["id"], _name(row)
         is_named = sole_names.get(name) == own and name in by_name
         if own in codes and codes[own] in (None, "", row["csin"]):
-            found[own] = own
+            v1_ids[own] = own
         elif row["csin"] in by_code:
-            found[own] = by_code[row["csin"]]
+            v1_ids[own] = by_code[row["csin"]]
         elif is_named or own in codes:
-            found[own] = by_name[name] if is_named else own
-    return found
+            v1_ids[own] = by_name[name] if is_named else own
+    return v1_ids
 
 
 def _code(row: Row) -> str:
@@ -274,7 +274,7 @@ def _code(row: Row) -> str:
 
 
 def _name(row: Row) -> str:
-    return " ".join(part for each in ("name", "class_name") if (part := (row[each] or "").strip()))
+    return " ".join(part for column in ("name", "class_name") if (part := (row[column] or "").strip()))
 
 
 def _sole(rows: Sequence[Row], mark: Callable[[Row], str]) -> dict[str, int]:

@@ -8,11 +8,11 @@ from campus.attendance.calendar import Calendar, WeekCondition, platform_day
 from campus.attendance.week_days import MONDAY, weekday_of
 from campus.attendance.week_rules import WeeksBegin
 from campus.registry import ATTENDANCE, RESOURCES
-from loading.semesters import Semesters, ToldPairs, day_1_of, read_semesters, weeks_of
+from loading.semesters import ConfiguredPairs, Semesters, day_1_of, read_semesters, weeks_of
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import SliceStatuses, now, slice_status
+from warehouse.load.logs.load_log import SliceStatuses, now, slice_status
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class AttendanceSettings:
     weeks_begin: WeeksBegin = "auto"
     week_condition: WeekCondition = "within"
     #: Pairs of semesters of v1 and v3, as campus.yaml has them.
-    semester_pairs: ToldPairs = field(default_factory=dict)
+    semester_pairs: ConfiguredPairs = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
                 semesters.days_in_v3(semester_id),
             )
     ordered = dict(sorted(calendars.items(), key=lambda item: (item[1].first, item[0])))
-    current = next((in_v1[each] for each in ordered if in_v1.get(each, {}).get("is_current")), None)
+    current = next((in_v1[id] for id in ordered if in_v1.get(id, {}).get("is_current")), None)
     if current is None:
         return Timeline(semesters, ordered, now().date(), day_1_is)
     marked = [weekday_of(day, day_1_is) for day in _days_of_today(lake, school_id, current["id"])]
@@ -144,7 +144,7 @@ def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
         if (semester_id, week) in planned and timeline.calendars[semester_id].week_of(day) != week
     }
     return {
-        each for each in {*timeline.begun, *(place[:2] for place in stored)} & planned if each[0] in moved
+        week for week in {*timeline.begun, *(place[:2] for place in stored)} & planned if week[0] in moved
     }
 
 
@@ -152,5 +152,5 @@ def _read_on(statuses: SliceStatuses, slice: Slice) -> date | None:
     """The day by our clock on which a week was last read with nothing missing, sessions and records. None:
     never, or rows of it are in quarantine."""
     both = [slice_status(statuses, spec.name, slice) for spec in ATTENDANCE]
-    times = [each.complete_at for each in both if each.complete_at and not each.quarantined]
+    times = [status.complete_at for status in both if status.complete_at and not status.quarantined]
     return min(times).date() if len(times) == len(both) else None

@@ -10,15 +10,15 @@ from campus.datasets.selection import DatasetQuery, SelectionError, embedded_dat
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.type_words import meaning_of
-from campus.fetch.collection import together
+from campus.fetch.collection import run_together
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.registry import DATASETS
+from loading.connection.runtime import Runtime
 from loading.datasets.tables import decided_of, planned_table
-from loading.runtime import Runtime
-from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import quarantined, unreadable_fields
+from warehouse.load.logs.dataset_plans import Plan
+from warehouse.load.logs.load_log import quarantined, unreadable_fields
 from warehouse.load.slice_reading import Drift
 from warehouse.load.watermark import extra_fields
 
@@ -52,7 +52,7 @@ class Decisions:
 
     async def decide(self, names: Sequence[str]) -> None:
         """Decide on these datasets, and on the datasets that they embed."""
-        await together(self._decide(name) for name in self._with_embedded(names))
+        await run_together(self._decide(name) for name in self._with_embedded(names))
 
     def path(self, name: str) -> str:
         """The path of a dataset's records."""

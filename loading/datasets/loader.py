@@ -13,7 +13,9 @@ from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.registry import DATASETS
-from loading.commit import (
+from loading.connection.runtime import Cause, Runtime
+from loading.datasets.tables import DatasetSpec, segment_slice
+from loading.slices.commit import (
     STORAGE_ERRORS,
     Loaded,
     commit_slice,
@@ -22,16 +24,14 @@ from loading.commit import (
     reading_of,
     traffic_of,
 )
-from loading.datasets.tables import DatasetSpec, segment_slice
-from loading.runtime import Cause, Runtime
-from loading.slice_context import SliceContext
-from loading.stage import Stage, open_stage
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of
 from loading.threads import in_thread
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
-from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import SliceStatus
+from warehouse.load.logs.dataset_plans import Plan
+from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.slice_reading import KeyRange
 from warehouse.load.stage import StagedFile

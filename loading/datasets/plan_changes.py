@@ -3,7 +3,7 @@
 from campus.decoding.definition import Definition, key_fields
 from loading.datasets.tables import DatasetSpec, definitions_of, planned_table
 from warehouse.lake.tables import ROW_KEY, Table
-from warehouse.load.dataset_plans import Plan
+from warehouse.load.logs.dataset_plans import Plan
 from warehouse.load.schema_evolution import changes, type_name
 from warehouse.load.slice_reading import Drift
 

@@ -8,12 +8,12 @@ from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
 from campus.decoding.column_names import table_names
 from campus.decoding.columnar import RowNumbers
-from campus.fetch.collection import together
+from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.registry import DATASET_METADATA
-from loading.commit import STORAGE_ERRORS, Planned
+from loading.connection.runtime import Cause, Runtime
 from loading.datasets.decisions import Decisions
 from loading.datasets.plan_changes import definition_drift, is_our_change, key_text
 from loading.datasets.retirement import retire
@@ -23,13 +23,13 @@ from loading.datasets.tables import (
     planned_table,
     stored_definition,
 )
-from loading.load_slice import Loader
 from loading.partition_keys import segment_key
-from loading.runtime import Cause, Runtime
-from loading.strategies import Collectors, Strategy
+from loading.slices.commit import STORAGE_ERRORS, Planned
+from loading.slices.load_slice import Loader
+from loading.slices.strategies import Collectors, Strategy
 from loading.tables import slice_of
-from warehouse.load.dataset_plans import Plan, read_plans, record_plans
-from warehouse.load.load_log import now, record_differences
+from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
+from warehouse.load.logs.load_log import now, record_differences
 from warehouse.maintenance.rekey import rekey
 
 
@@ -94,7 +94,7 @@ class _School:
         new = [name for name in selected if name not in names]
         tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
         await self._decisions.decide(selected)
-        await together(self._plan_or_keep(name, tables[name]) for name in selected)
+        await run_together(self._plan_or_keep(name, tables[name]) for name in selected)
         self._retire_dropped()
         record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
         self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]

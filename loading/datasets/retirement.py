@@ -2,13 +2,13 @@
 
 from campus.decoding.inferred_contract import contract_of
 from campus.registry import DATASETS, ResourceSpec
-from loading.commit import Loaded, empty_slice
+from loading.connection.runtime import Cause, Runtime
 from loading.datasets.tables import definitions_of, planned_table, segment_slice
-from loading.runtime import Cause, Runtime
-from loading.slice_context import SliceContext
+from loading.slices.commit import Loaded, empty_slice
+from loading.slices.slice_context import SliceContext
 from warehouse.load.commit import Guard
-from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import SliceStatus, slice_statuses
+from warehouse.load.logs.dataset_plans import Plan
+from warehouse.load.logs.load_log import SliceStatus, slice_statuses
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.watermark import live_rows
 

@@ -25,7 +25,7 @@ from campus.decoding.inferred_contract import contract_of
 from campus.registry import DATASETS, ResourceSpec
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, Column, Slice, Table, dataset_table
-from warehouse.load.dataset_plans import Plan, read_plans
+from warehouse.load.logs.dataset_plans import Plan, read_plans
 from warehouse.load.watermark import Incremental
 
 # A member of the stored definition, beside those of the platform's dataset object.
@@ -153,8 +153,7 @@ def planned_tables(lake: Lake) -> list[Table]:
 
 
 class _Decisions(msgspec.Struct, rename={"decided": _DECIDED}):
-    # Plans of earlier versions have none.
-    decided: dict[str, Decided] = {}
+    decided: dict[str, Decided]
 
 
 class _Selected(msgspec.Struct):

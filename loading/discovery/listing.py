@@ -1,4 +1,4 @@
-"""The platform's list of schools, and the schools that somebody names though the platform has none such."""
+"""Reads the platform's list of schools, and finds mistyped schools."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from campus.plan.units import SliceQuery
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
 from campus.sources.gathered import Collector
 from campus.sources.slice import read
-from loading.outage import connected
-from loading.runtime import Runtime
+from loading.connection.outage import connected
+from loading.connection.runtime import Runtime
 from loading.tables import values
-from warehouse.load.load_log import schools_loaded
+from warehouse.load.logs.load_log import schools_loaded
 
-#: A message that lists more schools than this is read by nobody.
-MOST_IDS = 20
+#: The schools that a message names at most.
+MAX_IDS = 20
 
 
 @dataclass
@@ -37,12 +37,12 @@ class Listing:
     @property
     def ids(self) -> list[int]:
         """The ids of the schools."""
-        return [int(each) for each in values(self.rows, "id")]
+        return [int(school_id) for school_id in values(self.rows, "id")]
 
 
 async def list_schools(client: Client, runtime: Runtime) -> Listing:
-    """Read the list of schools. A platform may want a school in the header, and refuses one that it does not
-    have: the list is asked for in the name of a loaded school, of a named one, and of none."""
+    """Read the list of schools. A platform may require a school in the header, and refuse an unknown school:
+    the requests name a loaded school, a school of the settings, and no school, in this order."""
     named = runtime.school_ids or ()
     loaded = sorted(schools_loaded(runtime.lake)) if named else []
     headers = dict.fromkeys([*loaded[:1], *named[:1], None])
@@ -68,53 +68,56 @@ async def list_schools(client: Client, runtime: Runtime) -> Listing:
 async def unknown_schools(
     client: Client, runtime: Runtime, listing: Listing, school_ids: Iterable[int]
 ) -> list[int]:
-    """The schools that the platform does not list, that were never loaded, and of which the platform answers
-    nothing.
+    """The schools that the platform does not list, that were never loaded, and that have no semesters.
 
-    Raises PlatformUnavailable where nothing more can be read of the platform."""
-    known = {*listing.ids, *schools_loaded(runtime.lake)}
-    return [each for each in school_ids if each not in known and not await _has_semesters(client, each)]
+    Raises PlatformUnavailable where the platform cannot be read further."""
+    existing = {*listing.ids, *schools_loaded(runtime.lake)}
+    return [
+        school_id
+        for school_id in school_ids
+        if school_id not in existing and not await _has_semesters(client, school_id)
+    ]
 
 
 async def mistyped_schools(
     runtime: Runtime, school_ids: Collection[int], named: Collection[int]
 ) -> str | None:
-    """Say which of the schools the platform does not have, or of which nobody can tell; None: it has all.
-    Nothing is written.
+    """A message about schools that the platform does not have, or may not have. None: it has all. Writes
+    nothing.
 
-    named: the schools that the settings name. Where the platform gives no list, they are taken to be
-    there."""
+    Args:
+        named: The schools that the settings name. Without a list, they count as existing."""
     if set(school_ids) <= schools_loaded(runtime.lake):
         return None
     scopes = [SCHOOLS.scopes, SEMESTERS.scopes, V1_SEMESTERS.scopes]
     async with connected(runtime, scopes) as client:
         listing = await list_schools(client, runtime)
         if listing.halt:
-            # The load says so.
+            # The load reports it.
             return None
-        doubtful = [each for each in school_ids if listing.ids or each not in named]
+        doubtful = [school_id for school_id in school_ids if listing.ids or school_id not in named]
         try:
             unknown = await unknown_schools(client, runtime, listing, doubtful)
         except PlatformUnavailable:
             return None
     if not unknown:
         return None
-    return not_listed(unknown, listing) if listing.ids else _not_known(unknown, listing)
+    return not_listed(unknown, listing) if listing.ids else _may_be_mistyped(unknown, listing)
 
 
 def not_listed(unknown: Collection[int], listing: Listing) -> str:
-    """That the platform does not have these schools, and which it has."""
+    """A message: the platform does not have these schools, and which schools it has."""
     ids = listing.ids
-    more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
+    rest = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
     return (
         f"there is no school {', '.join(map(str, unknown))}: the platform lists "
-        f"{', '.join(map(str, ids[:MOST_IDS]))}{more}. Mend --school or CAMPUS_SCHOOL_IDS, or ask who issued "
+        f"{', '.join(map(str, ids[:MAX_IDS]))}{rest}. Mend --school or CAMPUS_SCHOOL_IDS, or ask who issued "
         f"the credentials to open that school to them."
     )
 
 
-def _not_known(schools: Collection[int], listing: Listing) -> str:
-    """That nobody can tell whether there are these schools, since the platform gives no list."""
+def _may_be_mistyped(schools: Collection[int], listing: Listing) -> str:
+    """A message: without a list of schools, these schools may not exist."""
     return (
         f"it is not known whether there is a school {', '.join(map(str, schools))}: the platform shows no "
         f"semesters of it, and its list of schools cannot be read. "
@@ -124,8 +127,8 @@ def _not_known(schools: Collection[int], listing: Listing) -> str:
 
 
 async def _has_semesters(client: Client, school_id: int) -> bool:
-    """Whether the platform answers for a school that it does not list. A failure that says nothing of the
-    school counts as an answer: the load tells of it."""
+    """Whether the platform has semesters of a school that it does not list. Other failures count as
+    yes: the load reports the failure."""
     for spec in (SEMESTERS, V1_SEMESTERS):
         collector = Collector(spec)
         try:

@@ -1,4 +1,4 @@
-"""Which schools there are, and which semesters, weeks, datasets and reports they have."""
+"""Discovers the schools of the platform, with their semesters, weeks, datasets and reports."""
 
 from collections.abc import Iterable
 
@@ -8,28 +8,28 @@ from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
-from loading.commit import Loaded, in_words
+from loading.connection.outage import connected
+from loading.connection.runtime import Cause, Runtime
 from loading.datasets.plans import plan_datasets
-from loading.discovery.found import Found, Known
 from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools
-from loading.discovery.semesters import plan_weeks, see_weeks, take_semesters
-from loading.load_slice import Loader, store_rows
-from loading.outage import connected
+from loading.discovery.results import DiscoveryResults, ExistingPartitions
+from loading.discovery.semesters import discover_semesters, plan_weeks, record_week_sightings
 from loading.partition_keys import NO_SCHOOL
 from loading.reports.plans import plan_reports
-from loading.runtime import Cause, Runtime
-from loading.strategies import changes_or_whole
+from loading.slices.commit import Loaded, in_words
+from loading.slices.load_slice import Loader, store_rows
+from loading.slices.strategies import changes_or_whole
 from loading.tables import TABLES, slice_of
 from warehouse.forgetting.forgotten import read as read_forgotten
-from warehouse.load.dataset_plans import read_plans
-from warehouse.load.load_log import committed, schools_loaded
-from warehouse.load.log_writer import forget_failures, standing_rows
+from warehouse.load.logs.dataset_plans import read_plans
+from warehouse.load.logs.load_log import committed, schools_loaded
+from warehouse.load.logs.writer import forget_failures, standing_rows
 
 
-async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
-    """Load the schools, their semesters and the metadata of their datasets and reports; plan what each of
-    them is loaded by; retire what is gone. `known`: the partition keys that there were."""
-    found = Found()
+async def discover(runtime: Runtime, cause: Cause, existing: ExistingPartitions) -> DiscoveryResults:
+    """Load the schools, their semesters and the metadata of their datasets and reports. Plan the partitions,
+    and retire rows that are gone from the platform."""
+    results = DiscoveryResults()
     scopes = [SCHOOLS.scopes, SEMESTERS.scopes, V1_SEMESTERS.scopes]
     if runtime.datasets.selection.include:
         scopes.append(DATASETS.scopes)
@@ -38,45 +38,44 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     async with connected(runtime, scopes) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listing = await list_schools(client, runtime)
-        _note_trouble(listing, runtime, found)
-        _take_out_ghosts(runtime, known, listing, found)
+        _report_listing_problems(listing, runtime, results)
+        _remove_ghosts(runtime, existing, listing, results)
         names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
-        wanted = _without_forgotten(runtime, runtime.school_ids or listing.ids, found)
+        wanted = _without_forgotten(runtime, runtime.school_ids or listing.ids, results)
         try:
-            # Without a list nobody can tell.
+            # Without a list, any school may exist.
             unknown = await unknown_schools(client, runtime, listing, wanted) if listing.ids else []
         except PlatformUnavailable as halt:
-            found.halts.append(halt)
+            results.halts.append(halt)
             unknown = []
-        found.problems += [not_listed(unknown, listing)] if unknown else []
-        for school_id in (each for each in wanted if each not in unknown):
+        results.problems += [not_listed(unknown, listing)] if unknown else []
+        for school_id in (school_id for school_id in wanted if school_id not in unknown):
             if client.health.down:
                 break
             try:
-                await _discover_all(loader, client, cause, school_id, listing.rows, known, names, found)
+                await _discover_all(loader, client, cause, school_id, listing.rows, existing, names, results)
             except PlatformUnavailable as halt:
-                found.halts.append(halt)
-    failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
-    found.problems += [in_words(failed)] if failed else []
-    return found
+                results.halts.append(halt)
+    failed = [loaded for loaded in results.loaded if loaded.status == "failed" and not _is_refused_v1(loaded)]
+    results.problems += [in_words(failed)] if failed else []
+    return results
 
 
-def _without_forgotten(runtime: Runtime, school_ids: Iterable[int], found: Found) -> list[int]:
-    """The schools without those that were forgotten. That the settings name one is a problem, since either
-    is meant."""
+def _without_forgotten(runtime: Runtime, school_ids: Iterable[int], results: DiscoveryResults) -> list[int]:
+    """The schools without forgotten schools. A forgotten school in the settings is a problem: the operator
+    may mean either."""
     forgotten = read_forgotten(runtime.lake).schools
     wanted = []
     for school_id in school_ids:
         if school_id not in forgotten:
             wanted.append(school_id)
         elif runtime.school_ids:
-            found.problems.append(
-                f"school {school_id} was forgotten, and CAMPUS_SCHOOL_IDS or --school "
-                f"names it: take it out, or run "
-                f"`campus forget --school {school_id} --allow` to load it again"
+            results.problems.append(
+                f"school {school_id} was forgotten, and CAMPUS_SCHOOL_IDS or --school names it: take it out, "
+                f"or run `campus forget --school {school_id} --allow` to load it again"
             )
         else:
-            found.notes.append(f"school {school_id} was forgotten and is not loaded")
+            results.notes.append(f"school {school_id} was forgotten and is not loaded")
     return wanted
 
 
@@ -86,73 +85,76 @@ async def _discover_all(
     cause: Cause,
     school_id: int,
     listed: pa.Table,
-    known: Known,
+    existing: ExistingPartitions,
     names: dict[str, str],
-    found: Found,
+    results: DiscoveryResults,
 ) -> None:
-    """Find all that a school has. A PlatformUnavailable keeps what was found before, and ends the search."""
-    await _load_school(loader, school_id, listed, found)
-    semesters = take_semesters(loader, school_id, known, found)
-    see_weeks(loader, semesters, client.clock_skew, found)
-    plan_weeks(loader, semesters, known.weeks.get(school_id, []), found)
-    await _discover_datasets(loader, client, cause, school_id, names, found)
-    planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
-    found.loaded += planned.loaded
-    found.results[school_id] = planned.partitions
-    found.problems += planned.problems
+    """Discover one school. A PlatformUnavailable ends the discovery and keeps the results before it."""
+    await _load_school(loader, school_id, listed, results)
+    semesters = discover_semesters(loader, school_id, existing, results)
+    record_week_sightings(loader, semesters, client.clock_skew, results)
+    plan_weeks(loader, semesters, existing.weeks.get(school_id, []), results)
+    await _discover_datasets(loader, client, cause, school_id, names, results)
+    present = existing.report_results.get(school_id, [])
+    planned = await plan_reports(loader, client, cause, school_id, present)
+    results.loaded += planned.loaded
+    results.report_results[school_id] = planned.partitions
+    results.problems += planned.problems
 
 
-def _note_trouble(listing: Listing, runtime: Runtime, found: Found) -> None:
-    """Note what is wrong with the list of schools, which is not needed where the settings name schools."""
-    found.halts += [listing.halt] if listing.halt else []
-    found.problems += [f"a row of the schools list: {reason}" for reason in listing.bad]
+def _report_listing_problems(listing: Listing, runtime: Runtime, results: DiscoveryResults) -> None:
+    """Report problems of the list of schools. Where the settings name schools, the list is not needed."""
+    results.halts += [listing.halt] if listing.halt else []
+    results.problems += [f"a row of the schools list: {reason}" for reason in listing.bad]
     if runtime.school_ids or listing.halt:
         return
     if listing.problem:
-        found.problems.append(
+        results.problems.append(
             f"the list of schools cannot be read: {listing.problem} Or set CAMPUS_SCHOOL_IDS."
         )
     elif not listing.rows.num_rows and not listing.bad:
-        found.problems.append("the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS.")
+        results.problems.append("the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS.")
 
 
-def _take_out_ghosts(runtime: Runtime, known: Known, listing: Listing, found: Found) -> None:
-    """Take out the failures and partitions of schools that were never loaded, that the platform does not list
-    and that nobody asks for any more: somebody had mistyped an id."""
+def _remove_ghosts(
+    runtime: Runtime, existing: ExistingPartitions, listing: Listing, results: DiscoveryResults
+) -> None:
+    """Remove the failures and partitions of schools that were never loaded, that the platform does not list
+    and that no setting names any more: an id was mistyped."""
     if not listing.ids:
         return
     tried = {row["_school_id"] for row in standing_rows(runtime.lake)}
     expected = {NO_SCHOOL, *listing.ids, *(runtime.school_ids or ()), *schools_loaded(runtime.lake)}
-    found.ghosts = sorted((tried | known.schools) - expected)
-    if found.ghosts:
-        forget_failures(runtime.lake, found.ghosts)
-        found.notes += [
-            f"school {each} was never loaded, and the platform does not list it: what failed of it, and its "
-            f"partitions, are taken out"
-            for each in found.ghosts
+    results.ghosts = sorted((tried | existing.schools) - expected)
+    if results.ghosts:
+        forget_failures(runtime.lake, results.ghosts)
+        results.notes += [
+            f"school {school_id} was never loaded, and the platform does not list it: its failures and "
+            f"partitions are removed"
+            for school_id in results.ghosts
         ]
 
 
-async def _load_school(loader: Loader, school_id: int, listed: pa.Table, found: Found) -> None:
-    """Load a school and its semesters, those of either interface."""
+async def _load_school(loader: Loader, school_id: int, listed: pa.Table, results: DiscoveryResults) -> None:
+    """Load a school and its semesters of both interfaces."""
     loaded = [
-        one
+        result
         for spec in (SEMESTERS, V1_SEMESTERS)
-        for one in await loader.load(
+        for result in await loader.load(
             {spec: slice_of(spec, school_id)},
             changes_or_whole(loader.client, SliceQuery(school_id)),
             again=False,
         )
     ]
-    if any(one.status != "failed" for one in loaded):
-        # A school that does not answer may not exist; one that does has a row, be it only an id.
+    if any(result.status != "failed" for result in loaded):
+        # A school that does not respond may not exist. A school that responds gets a row, if only an id.
         loaded += _store_school(loader, school_id, listed)
-    found.notes += [f"school {school_id}: {one.message}" for one in loaded if _is_left_to_its_load(one)]
-    found.loaded += loaded
+    results.notes += [f"school {school_id}: {result.message}" for result in loaded if _is_refused_v1(result)]
+    results.loaded += loaded
 
 
 def _store_school(loader: Loader, school_id: int, listed: pa.Table) -> list[Loaded]:
-    """Store a school as the list has it; one that is not listed keeps its row, or gets its id alone."""
+    """Store the listed row of a school. An unlisted school keeps its stored row, or gets a row of its id."""
     slice = slice_of(SCHOOLS, school_id)
     rows = [row for row in listed.to_pylist() if row["id"] == school_id]
     if not rows and loader.runtime.lake.read(TABLES["schools"], slice, ["id"]).num_rows:
@@ -161,24 +163,30 @@ def _store_school(loader: Loader, school_id: int, listed: pa.Table) -> list[Load
     return [store_rows(loader.context(SCHOOLS, slice), pa.Table.from_pylist(rows, schema=listed.schema))]
 
 
-def _is_left_to_its_load(one: Loaded) -> bool:
-    """Whether that v1's semesters are refused is for the load of v1 to say: base data does not need them."""
-    return one.refused and one.spec is V1_SEMESTERS
+def _is_refused_v1(loaded: Loaded) -> bool:
+    """Whether the platform refuses v1's semesters. Base data does not need them; the load of v1 fails."""
+    return loaded.refused and loaded.spec is V1_SEMESTERS
 
 
 async def _discover_datasets(
-    loader: Loader, client: Client, cause: Cause, school_id: int, names: dict[str, str], found: Found
+    loader: Loader,
+    client: Client,
+    cause: Cause,
+    school_id: int,
+    names: dict[str, str],
+    results: DiscoveryResults,
 ) -> None:
-    """Load the metadata of a school's datasets and plan their segments. `names`: the tables that datasets of
-    this name have had in any school, to which the school's are added.
+    """Load the metadata of a school's datasets and plan their segments. Requests nothing where the settings
+    select no datasets: the credentials may not cover datasets.
 
-    Where the settings want none of them, nothing is asked: the credentials may not cover datasets."""
+    Args:
+        names: The table of each dataset name in any school. The school's new names are added."""
     if not loader.runtime.datasets.selection.include:
-        found.segments[school_id] = []
+        results.segments[school_id] = []
         return
     planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
     names |= {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake, school_id)}
-    found.loaded += planned.loaded
-    found.segments[school_id] = planned.partitions
-    found.notes += [f"school {school_id}, {note}" for note in planned.notes]
-    found.problems += planned.problems
+    results.loaded += planned.loaded
+    results.segments[school_id] = planned.partitions
+    results.notes += [f"school {school_id}, {note}" for note in planned.notes]
+    results.problems += planned.problems

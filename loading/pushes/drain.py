@@ -9,18 +9,18 @@ from datetime import datetime
 from campus.http.client import Client
 from campus.http.errors import CampusError, PlatformUnavailable
 from campus.registry import BASE_DATA, ResourceSpec
-from loading.commit import STORAGE_ERRORS
-from loading.load_slice import Loader
+from loading.connection.runtime import Cause, Runtime
 from loading.pushes.forgotten_keys import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
 from loading.pushes.reader import Read, read_slice, read_targets
 from loading.pushes.targets import PEOPLE, current_semester, resolver, row_id, stored_ids
-from loading.runtime import Cause, Runtime
+from loading.slices.commit import STORAGE_ERRORS
+from loading.slices.load_slice import Loader
 from warehouse.forgetting.forgotten import matcher_of
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import now
-from warehouse.load.log_writer import batched
+from warehouse.load.logs.load_log import now
+from warehouse.load.logs.writer import batched
 
 #: Events of a school that are read together. Each failed attempt divides the size by ten, so that a broken
 #: event ends up alone, and an outage of an hour is not made up for event by event.

@@ -1,4 +1,4 @@
-"""The inbox: pushed events on disk, from the answer to the platform until the lake has the rows they name.
+"""The inbox: pushed events on disk, from the response to the platform until their rows are in the lake.
 
 SQLite in WAL mode with full synchronization, so that an acknowledged push survives a crash and a power cut.
 The receiver adds events while the drain reads them.
@@ -28,7 +28,7 @@ DAY = 86_400.0
 #: The file, and the folder that the daemon shares by its group with a receiver that has its own user.
 INBOX, SHARED_FOLDER = "pushes.sqlite", "pushes"
 #: Days for which undrained events stay visible.
-KEPT_UNDRAINED = 365.0
+UNDRAINED_DAYS = 365.0
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS push (
@@ -101,7 +101,7 @@ class EventCount:
     resource: str
     state: State
     events: int
-    #: Of some event.
+    #: The problem of one of the events.
     problem: str
 
 
@@ -174,8 +174,8 @@ class Inbox:
 
     def slice_read_at(self, school_id: int, resource: str) -> float:
         """When pushes last had a whole slice of a resource read. 0: never."""
-        found = "SELECT read_at FROM slice_read WHERE school_id = ? AND resource = ?"
-        row = self._connection.execute(found, (school_id, resource)).fetchone()
+        query = "SELECT read_at FROM slice_read WHERE school_id = ? AND resource = ?"
+        row = self._connection.execute(query, (school_id, resource)).fetchone()
         return float(row[0]) if row else 0.0
 
     def slice_read(self, school_id: int, resource: str, began: float) -> None:
@@ -189,8 +189,8 @@ class Inbox:
 
     def schools_due(self) -> list[int]:
         """The schools with due events."""
-        found = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ? ORDER BY 1"
-        return [school_id for (school_id,) in self._connection.execute(found, (time.time(),))]
+        query = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ? ORDER BY 1"
+        return [school_id for (school_id,) in self._connection.execute(query, (time.time(),))]
 
     def done(self, events: Iterable[Event]) -> None:
         """Record that the lake has the rows that the events name."""
@@ -203,10 +203,10 @@ class Inbox:
     def recall(self, is_known: Callable[[str], bool]) -> None:
         """Let the events wait again whose resource has become known."""
         names = self._connection.execute("SELECT DISTINCT resource FROM event WHERE state = 'unknown'")
-        known = [name for name in names if is_known(*name)]
+        recalled = [name for name in names if is_known(*name)]
         with self._connection as transaction:
             transaction.executemany(
-                "UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource = ?", known
+                "UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource = ?", recalled
             )
 
     def failed(self, events: Iterable[Event], problem: str) -> None:
@@ -238,7 +238,7 @@ class Inbox:
 
     def prune(self, days: float) -> None:
         """Delete drained events after so many days, and all events after a year."""
-        oldest, oldest_undrained = time.time() - days * DAY, time.time() - KEPT_UNDRAINED * DAY
+        oldest, oldest_undrained = time.time() - days * DAY, time.time() - UNDRAINED_DAYS * DAY
         with self._connection as transaction:
             transaction.execute("DELETE FROM event WHERE state = 'done' AND received_at < ?", (oldest,))
             transaction.execute("DELETE FROM event WHERE received_at < ?", (oldest_undrained,))
@@ -273,12 +273,12 @@ class Inbox:
 
     def measured_until(self, school_id: int, resource: str, slice: str) -> float | None:
         """Start of the last load by which the misses of a slice were measured. None: never."""
-        found = "SELECT max(until) FROM misses WHERE school_id = ? AND resource = ? AND slice = ?"
-        [until] = self._connection.execute(found, (school_id, resource, slice)).fetchone()
+        query = "SELECT max(until) FROM misses WHERE school_id = ? AND resource = ? AND slice = ?"
+        [until] = self._connection.execute(query, (school_id, resource, slice)).fetchone()
         return None if until is None else float(until)
 
     def misses_since(self, moment: float) -> list[tuple[str, int, int]]:
-        """By resource: the rows that loads since then found changed, and those without a push."""
+        """By resource: the rows that later loads found changed, and the changed rows without a push."""
         return self._connection.execute(
             "SELECT resource, sum(changed), sum(missed) FROM misses WHERE measured_at >= ?"
             " GROUP BY 1 HAVING sum(changed) > 0 ORDER BY 3 DESC, 1",
@@ -286,7 +286,8 @@ class Inbox:
         ).fetchall()
 
     def misses_by_load(self) -> list[tuple[int, str, float, int, int]]:
-        """By school, resource and start of the load: the changed rows, and those without a push."""
+        """By school, resource and start of the load: the changed rows, and the changed rows without a
+        push."""
         return self._connection.execute(
             "SELECT school_id, resource, until, sum(changed), sum(missed) FROM misses"
             " GROUP BY 1, 2, 3 HAVING sum(changed) > 0 ORDER BY 1, 2, 3"
@@ -333,7 +334,7 @@ def left_behind(home: Path) -> Path | None:
 
 
 @contextmanager
-def opened(home: Path) -> Iterator[Inbox]:
+def open_inbox(home: Path) -> Iterator[Inbox]:
     """Open the inbox of a home. Makes it where it is missing."""
     inbox = Inbox(inbox_path(home))
     try:

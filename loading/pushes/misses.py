@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from campus.registry import ResourceSpec
-from loading.commit import Loaded
-from loading.pushes.inbox import Event, Inbox, Misses, inbox_path, opened
+from loading.connection.runtime import Cause, Runtime
+from loading.pushes.inbox import Event, Inbox, Misses, inbox_path, open_inbox
 from loading.pushes.names import PUSHABLE, PushSettings, resources_named
 from loading.pushes.targets import row_id
-from loading.runtime import Cause, Runtime
+from loading.slices.commit import Loaded
 from loading.tables import TABLES
 from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT
 
@@ -29,10 +29,10 @@ def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> 
     """Record of each loaded slice how many rows changed, and how many of them no push announced."""
     if not inbox_path(runtime.home).exists():
         return
-    with opened(runtime.home) as inbox:
-        for one in loaded:
-            if one.status in ("ok", "warning") and one.spec.name in PUSHABLE:
-                _measure(runtime, cause, inbox, one)
+    with open_inbox(runtime.home) as inbox:
+        for result in loaded:
+            if result.status in ("ok", "warning") and result.spec.name in PUSHABLE:
+                _measure(runtime, cause, inbox, result)
 
 
 def miss_rows(home: Path) -> list[dict[str, Any]]:
@@ -40,11 +40,11 @@ def miss_rows(home: Path) -> list[dict[str, Any]]:
     if not inbox_path(home).exists():
         return []
     days: dict[tuple[int, str, date], list[tuple[int, int]]] = defaultdict(list)
-    with opened(home) as inbox:
+    with open_inbox(home) as inbox:
         for school_id, resource, until, changed, missed in inbox.misses_by_load():
             day = datetime.fromtimestamp(until, PLATFORM_ZONE).date()
             days[school_id, resource, day].append((changed, missed))
-    return [_day(*where, counts) for where, counts in days.items()]
+    return [_day(*day, counts) for day, counts in days.items()]
 
 
 def _day(school_id: int, resource: str, day: date, counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def _day(school_id: int, resource: str, day: date, counts: Sequence[tuple[int, i
     }
 
 
-def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, one: Loaded) -> None:
-    spec, slice = one.spec, one.slice
+def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, result: Loaded) -> None:
+    spec, slice = result.spec, result.slice
     until = _unix(cause.started_at)
     since = inbox.measured_until(slice.school_id, spec.name, str(slice))
     changed = announced = 0

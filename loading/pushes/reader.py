@@ -9,12 +9,12 @@ from campus.plan.modes import MODES
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.named_rows import read_updated
-from loading.commit import Loaded
 from loading.load_school import load_school, with_lake_ids
-from loading.load_slice import Loader, slice_of_query
 from loading.pushes.targets import PEOPLE, current_semester, stored_ids
-from loading.retained_rows import unit_values
-from loading.strategies import Collectors, Strategy, rows_of_classes, rows_of_parents, rows_with_ids
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader, slice_of_query
+from loading.slices.retained_rows import unit_values
+from loading.slices.strategies import Collectors, Strategy, rows_of_classes, rows_of_parents, rows_with_ids
 from warehouse.load.slice_reading import RequestedRows
 
 #: A row may be dated so much earlier than its push: clocks differ, and the platform batches changes.
@@ -32,11 +32,11 @@ class Read:
     @property
     def problem(self) -> str:
         """Why it failed. Empty: it did not fail."""
-        return "; ".join(one.message for one in self.loaded if one.status == "failed")
+        return "; ".join(result.message for result in self.loaded if result.status == "failed")
 
     @property
     def changed_rows(self) -> int:
-        return sum(one.outcome.counts.modified for one in self.loaded if one.outcome)
+        return sum(result.outcome.counts.modified for result in self.loaded if result.outcome)
 
 
 async def read_targets(
@@ -58,8 +58,8 @@ async def read_targets(
             continue
         query = with_lake_ids(loader, spec, SliceQuery(school_id, semester_id))
         if spec.name == PEOPLE:
-            one, missing = await _read_people(loader, spec, query, ids, sent_at - EARLIER)
-            loaded.append(one)
+            result, missing = await _read_people(loader, spec, query, ids, sent_at - EARLIER)
+            loaded.append(result)
         elif spec.id_filter:
             loaded += await _read_ids(loader, spec, query, ids)
         else:
@@ -71,7 +71,7 @@ async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read
     """Read a whole slice: of the school, or of its current semester."""
     semester_id = current_semester(loader.runtime.lake, school_id)
     semesters = [] if semester_id is None else [semester_id]
-    return Read(tuple([one async for one in load_school(loader, school_id, semesters, [spec])]))
+    return Read(tuple([result async for result in load_school(loader, school_id, semesters, [spec])]))
 
 
 async def _read_people(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
-from loading.retained_rows import units_by_row
+from loading.slices.retained_rows import units_by_row
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -29,18 +29,18 @@ def resolver(lake: Lake, spec: ResourceSpec, school_id: int) -> Callable[[Any], 
     """Return a function that finds the target of a pushed key."""
     if spec.sliced_by == "school":
         by_id = bool(spec.id_filter) or spec.name == PEOPLE
-        return lambda key: (None, one) if by_id and (one := row_id(key)) is not None else None
+        return lambda key: (None, unit_id) if by_id and (unit_id := row_id(key)) is not None else None
     above_of = _above(lake, spec, school_id)
     semester_of = _semesters(lake, "assessment_items" if spec.name == "scores" else "classes", school_id)
     current = current_semester(lake, school_id)
 
     def resolve(key: Any) -> Target:
-        one = _named(spec, key)
-        if one is None:
+        unit_id = _named(spec, key)
+        if unit_id is None:
             named = row_id(key)
-            one = named if spec.id_filter or named is None else above_of.get(named)
+            unit_id = named if spec.id_filter or named is None else above_of.get(named)
         # A class that the lake does not have yet is of the current semester.
-        return None if one is None else (semester_of.get(one, current), one)
+        return None if unit_id is None else (semester_of.get(unit_id, current), unit_id)
 
     return resolve
 

@@ -17,11 +17,11 @@ from campus.reports.fields import changed_fields
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
 from campus.sources.gathered import Account, Collector
-from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.connection.runtime import Cause, Runtime
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of
-from loading.runtime import Cause, Runtime
-from loading.slice_context import SliceContext
-from loading.stage import Stage, open_stage
+from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import Stage, open_stage
 from loading.tables import TABLES
 from loading.threads import in_thread
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table

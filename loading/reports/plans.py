@@ -3,22 +3,22 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from campus.fetch.collection import together
+from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import OfferedReport, read_report
 from campus.reports.parameters import ReportRequest, plan_requests
 from campus.reports.selection import ReportSelection, combination_text
-from loading.commit import Loaded, Planned, retire_slice
-from loading.load_slice import Loader
+from loading.connection.runtime import Cause
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
-from loading.runtime import Cause
-from loading.slice_context import SliceContext
-from loading.strategies import Collectors, Strategy
+from loading.slices.commit import Loaded, Planned, retire_slice
+from loading.slices.load_slice import Loader
+from loading.slices.slice_context import SliceContext
+from loading.slices.strategies import Collectors, Strategy
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
-from warehouse.load.load_log import last_in_vain
+from warehouse.load.logs.load_log import last_in_vain
 
 METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 
@@ -43,7 +43,7 @@ async def plan_reports(
         except CampusError as error:
             errors[selection.report] = error
 
-    await together(plan(selection) for selection in selections.values())
+    await run_together(plan(selection) for selection in selections.values())
     planned.problems = error_lines({report: errors[report] for report in selections if report in errors})
     planned.partitions = [key for report in selections for key in keys[report]]
     for key in partitions:

@@ -17,7 +17,7 @@ from loading.reports.stems import table_stem
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
-from warehouse.load.load_log import resources_loaded
+from warehouse.load.logs.load_log import resources_loaded
 
 # Characters of a partition's name, which is a part of file names together with its school.
 MAX_NAME_LENGTH = 200

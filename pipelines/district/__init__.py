@@ -1,1 +1,1 @@
-"""A district: a daemon that asks for runs, a broker that hands them out, and workers that run them."""
+"""A district: a daemon requests runs, a broker queues them, and workers execute them."""

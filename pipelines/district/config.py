@@ -1,23 +1,23 @@
-"""What dagster.yaml says of a district, by the settings: who launches runs, how many at a time, and what
-becomes of those whose worker has died."""
+"""The sections of dagster.yaml for a district: the run launcher, the limits, and the retries of runs whose
+worker has died."""
 
 from urllib.parse import urlsplit
 
 from pipelines.district.queues import BUILD, LOAD, PLATFORM_TAG, QUEUE_TAG
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 
-#: Where the broker is, and where Celery keeps how its tasks ended.
+#: The variables with the addresses of the broker and of Celery's result backend.
 BROKER_URL, RESULT_URL = "CAMPUS_BROKER_URL", "CAMPUS_RESULT_URL"
-#: Seconds between two looks at the heartbeats of runs.
-LOOK = 10
-#: Tries of a run whose worker has died, after the first.
+#: Seconds between two checks of the heartbeats of runs.
+CHECK_SECONDS = 10
+#: Retries of a run whose worker has died.
 RETRIES = 3
 CELERY: dict[str, object] = {
-    # A worker takes the next run when it has ended the one before, and each run has a process of its own.
+    # A worker executes one run at a time, each in a new process.
     "worker_concurrency": 1,
     "worker_prefetch_multiplier": 1,
     "worker_max_tasks_per_child": 1,
-    # A broker that is away is waited for: by a worker for ever, by the daemon for two minutes with each run.
+    # A worker waits for the broker for ever. The daemon tries for two minutes to queue a run.
     "broker_connection_retry_on_startup": True,
     "broker_connection_max_retries": None,
     "broker_heartbeat": 30,
@@ -27,18 +27,18 @@ CELERY: dict[str, object] = {
         "interval_step": 0.5,
         "interval_max": 5,
     },
-    # A run is at the broker only once it says so.
+    # A run counts as queued only after the broker's confirmation.
     "broker_transport_options": {"confirm_publish": True},
-    # A broker that comes back does not end the run that a worker is at.
+    # A lost connection to the broker does not end the worker's run.
     "worker_cancel_long_running_tasks_on_connection_loss": False,
     "result_expires": 86_400,
-    # What runs say goes to the log of the worker as it is.
+    # The output of runs goes to the worker's log unchanged.
     "worker_redirect_stdouts": False,
 }
 
 
 def celery_config(settings: Settings, common: dict[str, object]) -> dict[str, object]:
-    """The sections of dagster.yaml that workers change. common: as they are without workers."""
+    """The sections of dagster.yaml that workers change. `common`: the sections without workers."""
     launcher = {
         "module": "pipelines.district.launcher",
         "class": "WatchedCeleryLauncher",
@@ -49,11 +49,11 @@ def celery_config(settings: Settings, common: dict[str, object]) -> dict[str, ob
             "config_source": CELERY,
         },
     }
-    return {"run_launcher": launcher} | on_several_machines(settings, common)
+    return {"run_launcher": launcher} | multi_machine_config(settings, common)
 
 
-def on_several_machines(settings: Settings, common: dict[str, object]) -> dict[str, object]:
-    """The sections that change wherever runs go on at several places, whoever launches them."""
+def multi_machine_config(settings: Settings, common: dict[str, object]) -> dict[str, object]:
+    """The sections that change when several machines execute runs, by any launcher."""
     district = settings.options.district
     monitoring, coordinator = common["run_monitoring"], common["run_coordinator"]
     assert isinstance(monitoring, dict) and isinstance(coordinator, dict)
@@ -65,27 +65,24 @@ def on_several_machines(settings: Settings, common: dict[str, object]) -> dict[s
     }
     builds = {"key": QUEUE_TAG, "value": BUILD, "limit": district.builds_at_a_time}
     return {
-        "run_coordinator": coordinator | {"config": {"platform": _platform(settings)}},
+        # Runs that read the same host share a limit.
+        "run_coordinator": coordinator
+        | {"config": {"platform": urlsplit(settings.base_url or "").hostname or settings.base_url or "none"}},
         "concurrency": {
-            # The limits by tags are what counts: a pool has one for loads and builds alike.
+            # A pool cannot tell loads from builds, so the tag limits below decide.
             "pools": {"default_limit": most, "granularity": "run"},
             "runs": {"max_concurrent_runs": -1, "tag_concurrency_limits": [by_platform, builds]},
         },
         "run_monitoring": monitoring
         | {
-            "poll_interval_seconds": LOOK,
-            # A run may wait for a worker, where there are fewer than are let go at a time.
+            "poll_interval_seconds": CHECK_SECONDS,
+            # A run waits for a worker if the limits allow more runs than there are workers.
             "start_timeout_seconds": 3600,
-            # It is run again instead, as another run, so that the one that died stays to be seen.
+            # A dead run is retried as a new run instead, so that the UI still shows the dead run.
             "max_resume_run_attempts": 0,
         },
-        # One sensor asks for hundreds of runs: four at a time, and the others look meanwhile.
+        # One sensor requests hundreds of runs: four submit at a time, and the other sensors go on.
         "sensors": {"use_threads": True, "num_workers": 4, "num_submit_workers": 4},
-        # What failed by itself is for the next night, as ever; what was killed is not its fault.
+        # A failed run waits for the next night; only a killed run is retried.
         "run_retries": {"enabled": True, "max_retries": RETRIES, "retry_on_asset_or_op_failure": False},
     }
-
-
-def _platform(settings: Settings) -> str:
-    """What runs are counted by that ask the same platform."""
-    return urlsplit(settings.base_url or "").hostname or settings.base_url or "none"

@@ -1,12 +1,10 @@
-"""What dagster.yaml names as `run_launcher` of a district: Dagster's own for Celery, which asks for
-heartbeats.
+"""The run launcher of a district: Dagster's Celery launcher with heartbeats.
 
-All that is taken of dagster-celery is in this file and in worker.py; tests/house/test_dagster_celery.py says
-in words what an upgrade has taken away."""
+Only this file and worker.py use dagster-celery. tests/house/test_dagster_celery.py names what an upgrade
+removes."""
 
 import os
 import warnings
-from functools import cache
 from typing import Any
 
 import dagster as dg
@@ -16,66 +14,52 @@ from celery.result import denied_join_result
 from dagster_celery.launcher import CeleryRunLauncher
 from kombu.exceptions import OperationalError
 
-from assets.dagster_private import CheckRunHealthResult, WorkerStatus
-from pipelines.district.heartbeats import SILENT, Heartbeats, Watch
+from assets.shared.dagster_private import CheckRunHealthResult
 from pipelines.district.queues import QUEUE_TAG
-from pipelines.instance import POSTGRES_URL
+from pipelines.district.run_health import run_health, watch_of
+from pipelines.runs.instance import POSTGRES_URL
 
-#: What a broker that is away, or has no such queue, raises.
+#: The errors of a broker that is away, or has no such queue.
 NO_BROKER = (OperationalError, AMQPError, OSError)
-#: Seconds for which the broker is asked.
+#: Seconds to wait for the broker's answer.
 PATIENCE = 5
-GONE = (
-    "{worker} has not been heard of for {seconds:.0f} seconds: it was killed, or its machine is down or cut "
-    "off. What the run committed is kept, and another worker goes on."
-)
 LOST = (
-    "For {seconds:.0f} seconds no worker has had this run, and it does not wait at the broker either: its "
-    "message was lost, or the worker that took it was killed before it could begin. It is handed out again."
+    "No worker has had this run for {seconds:.0f} seconds, and the broker does not queue it either: its "
+    "message was lost, or its worker was killed before the start. The run is queued again."
 )
 
 
 class WatchedCeleryLauncher(CeleryRunLauncher):
-    """Each run is a task of Celery, and the process that runs it gives signs of life.
+    """Launches each run as a Celery task whose process sends heartbeats.
 
-    Celery itself calls a task STARTED for ever whose worker is gone."""
+    Celery alone reports a task as STARTED for ever after its worker died."""
 
     def launch_run(self, context: Any) -> None:
-        """Hand a run to the broker."""
-        # Nobody waits for its result: without this the daemon would subscribe to that of each run, for ever.
+        """Queue a run at the broker."""
+        # Nobody reads the result: without this the daemon would subscribe to each run's result for ever.
         with denied_join_result(), warnings.catch_warnings():
-            # Dagster names the one task that there is anew with each run.
+            # Dagster registers the same task again with each run.
             warnings.simplefilter("ignore", DuplicateTaskNameWarning)
             super().launch_run(context)
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Whether the process of a run is alive. Raises SQLAlchemyError where nobody can tell."""
-        watch = watch_of(os.environ[POSTGRES_URL])
-        silent, beat = watch.look(run.run_id)
-        waits = beat is None and run.status == dg.DagsterRunStatus.STARTING
-        if waits and self._may_wait(run):
-            watch.look_anew(run.run_id)
-        elif silent >= SILENT:
-            watch.give_up(run.run_id)
-            worker = f"The worker {beat.worker}" if beat else "The worker of this run"
-            words = LOST if waits else GONE
-            return CheckRunHealthResult(WorkerStatus.FAILED, words.format(worker=worker, seconds=silent))
-        return CheckRunHealthResult(WorkerStatus.RUNNING)
+        """Whether the process of a run is alive. Raises SQLAlchemyError if Postgres is away."""
+        return run_health(run, lambda: self._may_be_queued(run), LOST)
 
-    def _may_wait(self, run: dg.DagsterRun) -> bool:
-        """Whether the message of a run may be at the broker still: something waits there, or nobody can
-        tell."""
+    def _may_be_queued(self, run: dg.DagsterRun) -> bool:
+        """Whether the broker may still have the message of a run: its queue has messages, or the broker is
+        away."""
         queue = run.tags.get(QUEUE_TAG, self.default_queue)
         try:
             with self.celery.connection_for_read() as connection:
                 connection.ensure_connection(max_retries=1, timeout=PATIENCE)
-                told = connection.default_channel.queue_declare(queue, passive=True)
+                state = connection.default_channel.queue_declare(queue, passive=True)
         except NO_BROKER:
             return True
-        return bool(told.message_count)
+        return bool(state.message_count)
 
     def terminate(self, run_id: str) -> bool:
-        """Have a run end: its process looks at what is wanted of it with each beat."""
+        """Cancel a run: its process reads the run's status with each heartbeat."""
         run = self._instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False
@@ -86,12 +70,6 @@ class WatchedCeleryLauncher(CeleryRunLauncher):
     def get_run_worker_debug_info(
         self, run: dg.DagsterRun, include_container_logs: bool | None = True
     ) -> str | None:
-        """Where a run is, in words."""
+        """The worker of a run, and the time of its last heartbeat."""
         beat = watch_of(os.environ[POSTGRES_URL]).beats.all().get(run.run_id)
-        return f"It was run by the worker {beat.worker}, heard of last at {beat.at}." if beat else None
-
-
-@cache
-def watch_of(url: str) -> Watch:
-    """What this process knows of the runs in a Postgres."""
-    return Watch(Heartbeats(url))
+        return f"The run's worker is {beat.worker}, with a last heartbeat at {beat.at}." if beat else None

@@ -1,24 +1,25 @@
-"""When a worker takes no run: while its disk is full, and for a while after several runs that failed at once.
-Postgres says why, for `campus status`."""
+"""Pauses of workers: while the disk is full, and after several runs in a row failed at once. Postgres keeps
+the reasons for `campus status`."""
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 
 import dagster as dg
 from sqlalchemy import Engine, text
 
-from assets.resource_assets import is_halted
-from pipelines.district.signs import CANCELED
-from pipelines.instance import POSTGRES_URL
-from pipelines.nights.failed_runs import is_of_slices
-from pipelines.settings import Settings
+from assets.shared.resource_assets import is_halted
+from pipelines.district.heartbeat_thread import CANCELED
+from pipelines.nights.failed_runs import failed_only_by_slices
+from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.settings import Settings
 from pipelines.shared.database import engine_with
 
-#: Seconds within which a run that fails has failed at once, and how many in a row make a worker pause.
+#: A run that fails within these seconds failed at once. After so many such runs in a row, the worker pauses.
 AT_ONCE, MOST = 20.0, 3
-#: Seconds of the first pause; each further failure doubles it, up to the longest.
+#: Seconds of the first pause, doubled with each further failure up to the longest pause.
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 1800.0
-#: Seconds between two signs of a worker that pauses, and after which one without a sign is gone.
+#: Seconds between two signs of a pausing worker, and the age at which its last sign is ignored.
 SIGN, GONE_AFTER = 30.0, 120.0
 TABLE = """
     CREATE UNLOGGED TABLE IF NOT EXISTS campus_pauses (
@@ -38,13 +39,14 @@ ALL = text("""
 
 @dataclass
 class Failures:
-    """The runs in a row that have failed at once, and until when no other is taken (monotonic seconds)."""
+    """The count of runs in a row that failed at once, and the pause after them."""
 
     in_a_row: int = 0
+    #: End of the pause, in monotonic seconds.
     until: float = 0.0
 
     def ended(self, *, failed: bool, seconds: float, now: float) -> None:
-        """Note how a run has ended, and how long it took."""
+        """Record how a run ended, and how long it took."""
         if not failed or seconds > AT_ONCE:
             self.in_a_row = 0
             return
@@ -52,55 +54,52 @@ class Failures:
         if self.in_a_row >= MOST:
             self.until = now + min(FIRST_PAUSE * 2.0 ** min(self.in_a_row - MOST, 10), LONGEST_PAUSE)
 
-    def why_not(self, now: float) -> str | None:
-        """Why no run is taken now; None: one is."""
+    def reason_to_pause(self, now: float) -> str | None:
+        """Why the worker takes no run now; None: the worker takes runs."""
         if now >= self.until:
             return None
         return f"{self.in_a_row} runs in a row failed within {AT_ONCE:.0f} seconds; they say why in the UI"
 
 
 class Pauses:
-    """The table `campus_pauses`, a row for each worker that pauses. Its methods raise SQLAlchemyError where
-    the database is away."""
+    """The table `campus_pauses`, with a row per pausing worker. Its methods raise SQLAlchemyError if the
+    database is away."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._made: Engine | None = None
 
     def note(self, worker: str, why: str) -> None:
-        """Say that a worker takes no run, and why."""
+        """Record why a worker takes no runs."""
         with self._engine.begin() as connection:
             connection.execute(NOTE, {"worker": worker, "why": why})
 
     def end(self, worker: str) -> None:
-        """Say that a worker takes runs."""
+        """Record that a worker takes runs."""
         with self._engine.begin() as connection:
             connection.execute(END, {"worker": worker})
 
     def all(self) -> dict[str, str]:
-        """Why workers take no run, by their name."""
+        """Why workers take no runs, by worker name."""
         with self._engine.begin() as connection:
             rows = connection.execute(ALL, {"gone_after": GONE_AFTER})
             return {str(row.worker): str(row.why) for row in rows}
 
-    @property
+    @cached_property
     def _engine(self) -> Engine:
-        if self._made is None:
-            self._made = engine_with(self._url, TABLE)
-        return self._made
+        return engine_with(self._url, TABLE)
 
 
 def may_be_this_machine(instance: dg.DagsterInstance, run_id: str) -> bool:
-    """Whether a run may have failed for a reason of this machine. A platform that is down, slices that it
-    refuses, and a person who cancels the run end it at once, too."""
+    """Whether this machine may be the cause of a failed run. Other causes of a quick failure: the platform is
+    down or refuses slices, or a person cancelled the run."""
     run = instance.get_run_by_id(run_id)
     if run is None:
         return True
-    return not (is_halted(run.tags) or run.status in CANCELED or is_of_slices(instance, run_id))
+    return not (is_halted(run.tags) or run.status in CANCELED or failed_only_by_slices(instance, run_id))
 
 
 def pausing_workers(settings: Settings) -> dict[str, str]:
-    """Why workers take no run, by their name; none where there are no workers."""
+    """Why workers take no runs, by worker name; empty without workers."""
     if settings.broker_url is None:
         return {}
     return Pauses(os.environ[POSTGRES_URL]).all()

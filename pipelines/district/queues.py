@@ -1,14 +1,14 @@
-"""Which queue of the broker a run waits in, and of which platform it asks anything."""
+"""The broker's queues, and the run tags that queues and limits go by."""
 
-#: Of loads, and of whatever names no other queue.
+#: The default queue, for loads.
 LOAD = "load"
-#: Of what needs memory and the published file instead of the platform.
+#: The queue of runs that need memory and the published file instead of the platform.
 BUILD = "build"
-#: On a run: its queue, and the task by which a worker got it. dagster-celery reads them under these names.
+#: On a run: its queue and its Celery task, under dagster-celery's names.
 QUEUE_TAG, TASK_TAG = "dagster-celery/queue", "dagster-celery/task_id"
-#: On a run: whether Dagster tries it again where a step of it has failed.
-AGAIN_TAG = "dagster/retry_on_asset_or_op_failure"
-#: On a run that asks a platform: its host.
+#: On a run: whether Dagster retries the run after a failed step.
+RETRY_FAILED_STEPS_TAG = "dagster/retry_on_asset_or_op_failure"
+#: On a run that reads a platform: the platform's host.
 PLATFORM_TAG = "campus/platform"
-#: What a job of builds says of its runs.
+#: The tags of build jobs.
 FOR_BUILDS = {QUEUE_TAG: BUILD}

@@ -1,4 +1,4 @@
-"""What a district stands on, asked whether it is there: Postgres, the broker, and what keeps results."""
+"""The services of a district, and whether they answer: Postgres, the broker, and the result backend."""
 
 import os
 from collections.abc import Callable
@@ -13,54 +13,56 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.district.config import BROKER_URL, RESULT_URL
-from pipelines.instance import POSTGRES_URL
-from pipelines.settings import Settings
+from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.settings import Settings
 from pipelines.shared.addresses import without_secrets
 from pipelines.shared.database import engine_of
 
-#: Seconds that an answer may take.
+#: Seconds to wait for an answer.
 PATIENCE = 5
-#: What a server that is away, or refuses us, or an address that is none, is told by.
-TROUBLE = (SQLAlchemyError, AMQPError, KombuError, RedisError, OSError, ValueError)
+#: The errors of a server that is away or refuses us, and of an invalid address.
+SERVICE_ERRORS = (SQLAlchemyError, AMQPError, KombuError, RedisError, OSError, ValueError)
 
 
 @dataclass(frozen=True)
 class Service:
-    """One of them. `variable`: what names its address; `example`: what to install, and how that looks;
-    `ask`: whether it answers at this address, else it raises one of TROUBLE."""
+    """A service of a district."""
 
     name: str
+    #: The environment variable with its address.
     variable: str
     needed: bool
+    #: What to install, and an example of the address.
     example: str
-    ask: Callable[[str], None]
+    #: Connects to an address; raises one of SERVICE_ERRORS.
+    connect: Callable[[str], None]
 
-    def why_not(self, address: str) -> str | None:
-        """Why it does not answer, without its address; None: it does."""
+    def problem(self, address: str) -> str | None:
+        """Why the service does not answer, without its address; None: the service answers."""
         try:
-            self.ask(address)
-        except TROUBLE as error:
+            self.connect(address)
+        except SERVICE_ERRORS as error:
             name = self.variable
-            words = str(getattr(error, "orig", None) or error).replace(address, name)
-            why = " ".join(without_secrets(words, address).split())
-            return f"{name} names a server that does not answer ({why}): start it, or mend {name}."
+            message = str(getattr(error, "orig", None) or error).replace(address, name)
+            reason = " ".join(without_secrets(message, address).split())
+            return f"{name} names a server that does not answer ({reason}): start it, or mend {name}."
         return None
 
 
-def what_is_missing(settings: Settings) -> list[str]:
-    """What is to be installed, started or set before workers can run, a sentence each."""
-    found = []
+def service_problems(settings: Settings) -> list[str]:
+    """A sentence for each service to install, start or set before workers can run."""
+    problems = []
     for service, address in services(settings):
         if address is not None:
-            found.append(service.why_not(address))
+            problems.append(service.problem(address))
         elif service.needed:
-            found.append(f"{service.variable} is not set: it names a {service.example}.")
-    return [words for words in found if words]
+            problems.append(f"{service.variable} is not set: it names a {service.example}.")
+    return [problem for problem in problems if problem]
 
 
 def services(settings: Settings) -> list[tuple[Service, str | None]]:
-    """Each of them, and where the settings say that it is; None: nowhere."""
-    found = [
+    """The services, and their addresses in the settings; None: not set."""
+    configured = [
         (
             Service(
                 "Postgres",
@@ -95,7 +97,7 @@ def services(settings: Settings) -> list[tuple[Service, str | None]]:
     ]
     return [
         (service, os.environ.get(service.variable) if secret is None else secret.get_secret_value())
-        for service, secret in found
+        for service, secret in configured
     ]
 
 

@@ -1,1 +1,1 @@
-"""Persons and schools taken out of a whole home, and the proof that nothing is left."""
+"""Removes persons and schools from a whole home, and proves that nothing is left."""

@@ -1,4 +1,4 @@
-"""Takes persons and schools out of Dagster's own records: runs, events and ticks, in SQLite or Postgres."""
+"""Removes persons and schools from Dagster's own records: runs, events and ticks, in SQLite or Postgres."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TypeVar
 import dagster as dg
 import sqlalchemy as sa
 
-from assets.partitions import PARTITIONS
+from assets.shared.partitions import PARTITIONS, PUBLISHED_SCHOOLS
 from loading.partition_keys import school_of
 from pipelines.forgetting.files import files_below
-from pipelines.instance import POSTGRES_URL
+from pipelines.runs.instance import POSTGRES_URL
+from pipelines.runs.partition_selection import PARTITION_TAGS, RANGE_END, SCHOOLS_TAG
 from warehouse.forgetting.search import Finding, Search, Searched
 from warehouse.identifiers import quoted
 
@@ -24,17 +25,10 @@ Row = TypeVar("Row")
 #: Seconds to wait for a daemon that writes.
 PATIENCE = 60.0
 SQLITE = (".db", ".sqlite")
-#: Tags of runs that say which schools they loaded, and the tags with partitions' keys.
-SCHOOLS_TAG, SCHOOL_TAG = "campus/schools", "campus/school"
-PARTITION_TAG, FIRST_TAG, LAST_TAG = (
-    "dagster/partition",
-    "dagster/asset_partition_range_start",
-    "dagster/asset_partition_range_end",
-)
 
 
 def forget_in_dagster(home: Path, search: Search, *, apply: bool) -> int:
-    """Take persons out of all that Dagster has stored. Rows changed. home: DAGSTER_HOME.
+    """Remove persons from all of Dagster's storage, and return the changed rows. `home`: DAGSTER_HOME.
 
     Raises sqlite3.Error, sqlalchemy's errors."""
     changed = 0
@@ -47,7 +41,7 @@ def forget_in_dagster(home: Path, search: Search, *, apply: bool) -> int:
 
 
 def forget_in_sqlite(path: Path, search: Search, *, apply: bool) -> int:
-    """Take persons out of every text of a file of SQLite, and out of its free room. Rows changed."""
+    """Remove persons from every text of a SQLite file and from its free pages. Returns the changed rows."""
     changed = 0
     with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
@@ -60,14 +54,14 @@ def forget_in_sqlite(path: Path, search: Search, *, apply: bool) -> int:
                             f"UPDATE {quoted(table)} SET {quoted(column)} = ? WHERE rowid = ?", (new, rowid)
                         )
         if apply:
-            # Also without a change: Dagster's own deletions leave text in free pages.
+            # Even without a change: Dagster's own deletions leave text in free pages.
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return changed
 
 
 def _cleaned(search: Search, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[Row, str]]:
-    """The rows whose text says anything of the persons, each with the text that stays."""
+    """The rows whose text is about the persons, with the text that stays."""
     for row, text in rows:
         new = search.cleaned_json(text)
         if new != text:
@@ -85,18 +79,19 @@ def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 def _likely(
     connection: sqlite3.Connection, table: str, column: str, needles: Iterable[str]
 ) -> list[tuple[int, str]]:
-    found: dict[int, str] = {}
+    """The rows, with their text, of a column that contains a needle."""
+    texts: dict[int, str] = {}
     for needle in needles:
         query = (
             f"SELECT rowid, {quoted(column)} FROM {quoted(table)} "
             f"WHERE instr({quoted(column)}, ?) OR instr(lower({quoted(column)}), lower(?))"
         )
-        found.update(
+        texts.update(
             (rowid, text)
             for rowid, text in connection.execute(query, (needle, needle))
             if isinstance(text, str)
         )
-    return sorted(found.items())
+    return sorted(texts.items())
 
 
 def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
@@ -116,7 +111,7 @@ def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
                     if apply:
                         connection.execute(update, {"new": new, "ctid": ctid})
         if apply and changed:
-            # The old versions of rows are readable in the files until then.
+            # Until a full vacuum the files keep the old versions of rows.
             with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(sa.text("VACUUM FULL"))
     finally:
@@ -125,7 +120,7 @@ def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
 
 
 def search_in_postgres(search: Search, searched: Searched) -> None:
-    """Search all texts of the Postgres in which Dagster keeps its records, where there is one.
+    """Search all texts of Dagster's Postgres, if there is one.
 
     Raises sqlalchemy's errors."""
     url = os.environ.get(POSTGRES_URL)
@@ -141,21 +136,23 @@ def search_in_postgres(search: Search, searched: Searched) -> None:
                 if kind == "bytea":
                     query = f"SELECT {quoted(column)} FROM {quoted(table)} WHERE {quoted(column)} IS NOT NULL"
                     contents: Iterable[bytes] = connection.scalars(sa.text(query))
-                    kinds = {
-                        found
+                    matches = {
+                        match
                         for content in contents
-                        for _, found in search.in_content(bytes(content), "", searched)
+                        for _, match in search.in_content(bytes(content), "", searched)
                     }
                 else:
                     likely = _likely_in_postgres(connection, table, column, search.needles)
-                    kinds = {found for _, text in likely for found in search.in_stored(text)}
-                searched.findings += [Finding("Dagster's Postgres", place, found) for found in sorted(kinds)]
+                    matches = {match for _, text in likely for match in search.in_stored(text)}
+                searched.findings += [
+                    Finding("Dagster's Postgres", place, match) for match in sorted(matches)
+                ]
     finally:
         engine.dispose()
 
 
 def _postgres_columns(connection: sa.Connection) -> list[tuple[str, str, str]]:
-    """Table, column and type of all columns that may have words."""
+    """Table, column and type of all columns that may have text."""
     rows = connection.execute(
         sa.text(
             "SELECT table_name, column_name, data_type FROM information_schema.columns "
@@ -171,8 +168,8 @@ def _postgres_columns(connection: sa.Connection) -> list[tuple[str, str, str]]:
 def _likely_in_postgres(
     connection: sa.Connection, table: str, column: str, needles: Iterable[str]
 ) -> list[tuple[str, str]]:
-    """Row and text where a column is likely to say anything of the persons."""
-    found: dict[str, str] = {}
+    """The rows, with their text, of a column that contains a needle."""
+    texts: dict[str, str] = {}
     for needle in needles:
         query = (
             f"SELECT place, text FROM (SELECT ctid::text AS place, CAST({quoted(column)} AS text) AS text "
@@ -180,31 +177,31 @@ def _likely_in_postgres(
             f"OR position(lower(:needle) IN lower(text)) > 0"
         )
         rows = connection.execute(sa.text(query), {"needle": needle})
-        found.update((str(row), str(text)) for row, text in rows)
-    return sorted(found.items())
+        texts.update((str(row), str(text)) for row, text in rows)
+    return sorted(texts.items())
 
 
 def forget_school_in_dagster(instance: dg.DagsterInstance, school_id: int, *, apply: bool) -> tuple[int, int]:
-    """Delete a school's partitions, and the runs that were about this school alone. How many of each."""
+    """Delete a school's partitions, and the runs of this school alone. Returns the count of each."""
     partitions = 0
-    for definition in PARTITIONS:
+    for definition in (*PARTITIONS, PUBLISHED_SCHOOLS):
         name = definition.name or ""
         for key in instance.get_dynamic_partitions(name):
             if school_of(key) == school_id:
                 partitions += 1
                 if apply:
                     instance.delete_dynamic_partition(name, key)
-    runs = [run.run_id for run in instance.get_runs() if _is_of(run, school_id)]
+    runs = [run.run_id for run in instance.get_runs() if _is_only_of(run, school_id)]
     if apply:
         for run_id in runs:
             instance.delete_run(run_id)
     return partitions, len(runs)
 
 
-def _is_of(run: dg.DagsterRun, school_id: int) -> bool:
-    """Whether a run was about one school alone."""
-    of_schools = run.tags.get(SCHOOLS_TAG)
-    if of_schools is not None:
-        return of_schools.replace(" ", "").split(",") == [str(school_id)]
-    keys = [run.tags[tag] for tag in (PARTITION_TAG, FIRST_TAG, LAST_TAG) if tag in run.tags]
+def _is_only_of(run: dg.DagsterRun, school_id: int) -> bool:
+    """Whether a run was about this school alone."""
+    schools = run.tags.get(SCHOOLS_TAG)
+    if schools is not None:
+        return schools.replace(" ", "").split(",") == [str(school_id)]
+    keys = [run.tags[tag] for tag in (*PARTITION_TAGS, RANGE_END) if tag in run.tags]
     return bool(keys) and all(school_of(key) == school_id for key in keys)

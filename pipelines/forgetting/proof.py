@@ -1,4 +1,4 @@
-"""The proof of a `campus forget`: a look at every file that a home has, wherever the settings keep it."""
+"""The proof of a `campus forget`: searches every file of a home, wherever the settings keep it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from obstore.store import ObjectStore
 from pipelines.forgetting.account import UNPROVEN, Account
 from pipelines.forgetting.dagster_storage import search_in_postgres
 from pipelines.forgetting.files import files_below
-from pipelines.instance import dagster_home
-from pipelines.settings import Settings
+from pipelines.runs.instance import dagster_home
+from pipelines.settings.settings import Settings
 from warehouse.files import workspace
 from warehouse.forgetting.forgotten import NAME
 from warehouse.forgetting.search import Search, Searched
@@ -29,7 +29,7 @@ SCHOOL_COLUMNS = (SCHOOL_ID.name, "school_id")
 
 
 def prove(settings: Settings, lake: Lake, search: Search, account: Account) -> None:
-    """Search every file, and Dagster's Postgres, for the persons of a search, and note the result. Raises
+    """Search every file and Dagster's Postgres for the persons, and add the result to the account. Raises
     sqlalchemy's errors."""
     searched = Searched()
     for name, path in all_files(settings, lake):
@@ -38,23 +38,24 @@ def prove(settings: Settings, lake: Lake, search: Search, account: Account) -> N
     account.searched_files += searched.files
     account.searched_tables += searched.tables
     account.searched_bytes += searched.bytes
-    account.found += map(str, searched.findings)
+    account.findings += map(str, searched.findings)
     account.unread += searched.unread
 
 
 def prove_school(
     settings: Settings, lake: Lake, stored: list[Stored], school_id: int, account: Account
 ) -> None:
-    """Look for rows of a school in the lake's tables and in every DuckDB file, and note the result."""
-    account.found += (f"{table}: rows of the school" for table in tables_with(lake, stored, school_id))
+    """Search the lake's tables and every DuckDB file for rows of a school, and add the result to the
+    account."""
+    account.findings += (f"{table}: rows of the school" for table in tables_with(lake, stored, school_id))
     account.searched_tables += len(stored)
     for name, path in all_files(settings, lake):
         if path.suffix == ".duckdb":
             account.searched_files += 1
             try:
-                tables = _of_school(path, school_id)
+                tables = _tables_of_file(path, school_id)
                 if tables:
-                    account.found.append(
+                    account.findings.append(
                         f"{name}: rows of the school in {len(tables)} tables, such as {tables[0]}"
                     )
             except duckdb.Error as error:
@@ -74,8 +75,8 @@ def tables_with(lake: Lake, stored: list[Stored], school_id: int) -> list[str]:
 
 
 def all_files(settings: Settings, lake: Lake) -> Iterator[tuple[str, Path]]:
-    """Every file of the home and of what its settings keep elsewhere, with its name for people. Objects of a
-    store are copied one by one. Left out are the list of the forgotten and the requests under way."""
+    """Every file of the home and of the places in its settings, with a readable name. Objects of a store are
+    copied one by one. The list of the forgotten and open requests are left out."""
     home, shards = settings.home, settings.shards
     left_out = {home / UNPROVEN, Path(lake.root) / NAME}
     for path in files_below(home, linked=True):
@@ -111,7 +112,7 @@ def _objects(home: Path, root: str, objects: ObjectStore) -> Iterator[tuple[str,
                     copy.unlink()
 
 
-def _of_school(file: Path, school_id: int) -> list[str]:
+def _tables_of_file(file: Path, school_id: int) -> list[str]:
     """The tables of a DuckDB file that have rows of a school."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         columns = con.execute(

@@ -1,1 +1,1 @@
-"""A night: the loads of each school in one run, and what asks for them."""
+"""The nightly load: one run per school, and the runs and slices that a night lacks."""

@@ -1,4 +1,4 @@
-"""The loads of a school, in the order in which a night and a sync make them."""
+"""The loads of a school, in the order of a night and of a sync."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,35 +8,37 @@ import dagster as dg
 from assets.attendance import attendance, load_attendance
 from assets.base_data import base_data, load_base_data
 from assets.datasets import dataset_records, load_datasets
-from assets.partitions import (
+from assets.inputs import inputs, load_school_inputs
+from assets.reports import load_reports, report_records
+from assets.shared.partitions import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
     REPORT_RESULTS,
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
 )
-from assets.reports import load_reports, report_records
-from assets.resource_assets import LoadStep
+from assets.shared.resource_assets import LoadStep
 from assets.v1 import load_v1_data, v1_data
-from pipelines.due import of_schools
+from pipelines.runs.partition_selection import keys_of_schools
 
 BASE_DATA, V1, ATTENDANCE, DATASETS, REPORTS = "base_data", "v1", "attendance", "datasets", "reports"
+INPUTS = "inputs"
 
 
 @dataclass(frozen=True)
 class Load:
-    """A part of a night, and a job by which a person loads any partitions of its assets. `step`: loads
-    them."""
+    """A step of a night, and the job by which a person loads chosen partitions of the same assets."""
 
     job: str
     assets: dg.AssetsDefinition
     partitions: dg.DynamicPartitionsDefinition
+    #: Loads partitions of the assets.
     step: LoadStep
     description: str
 
     def keys(self, instance: dg.DagsterInstance, schools: Collection[int] | None) -> list[str]:
-        """The partitions that there are of these schools; None or none: of all."""
-        return of_schools(instance.get_dynamic_partitions(self.partitions.name or ""), schools)
+        """The existing partitions of these schools; None or empty: of all schools."""
+        return keys_of_schools(instance.get_dynamic_partitions(self.partitions.name or ""), schools)
 
 
 LOADS = (
@@ -52,23 +54,23 @@ LOADS = (
         v1_data,
         V1_SEMESTERS,
         load_v1_data,
-        "The v1 generation: users, classes, timetables, transcripts and devices, for any schools and "
+        "The v1 interface: users, classes, timetables, transcripts and devices, for any schools and "
         "semesters.",
     ),
-    # After both, whose rows its questions name.
+    # After both: its requests name their rows.
     Load(
         ATTENDANCE,
         attendance,
         ATTENDANCE_WEEKS,
         load_attendance,
-        "Any teaching weeks of attendance, by whichever way takes fewer requests.",
+        "Any teaching weeks of attendance, by the way that takes fewer requests.",
     ),
     Load(
         DATASETS,
         dataset_records,
         DATASET_SEGMENTS,
         load_datasets,
-        "Any segments of any datasets: in full, or what changed where that can be told.",
+        "Any segments of any datasets: the changed rows where the platform can list them, else all rows.",
     ),
     Load(
         REPORTS,
@@ -76,5 +78,13 @@ LOADS = (
         REPORT_RESULTS,
         load_reports,
         "Any results of the reports that settings name.",
+    ),
+    # After base data: its lines name their students.
+    Load(
+        INPUTS,
+        inputs,
+        SCHOOL_SEMESTERS,
+        load_school_inputs,
+        "The log of talks and measures that a school keeps itself, in the home's folder inputs.",
     ),
 )

@@ -1,5 +1,5 @@
-"""Slices that the last night should have loaded and has not even tried, since a run of it died or never came.
-The load log knows nothing of them."""
+"""Slices that the last night should have loaded and did not try: a run died or never started. The load log
+lacks such slices."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ import dagster as dg
 
 from campus.registry import ATTENDANCE, BASE_DATA, V1_DATA, ResourceSpec
 from loading.attendance.weeks import due_weeks, timeline_of
+from loading.connection.runtime import cause_of
 from loading.partition_keys import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
@@ -24,69 +25,73 @@ from loading.partition_keys import (
     weeks_by_school,
 )
 from loading.reports.tables import results_of
-from loading.runtime import cause_of
 from loading.tables import TABLES, slice_of
-from pipelines.automation import EVERY_SEMESTER_TAG, is_being_asked_for, last_discovery, runs_under_way
 from pipelines.definitions import DISCOVERY
-from pipelines.due import SELECTED_TAG, current_keys, schools_in
-from pipelines.interrupted import NEVER_STARTED_TAG, PROCESS_TAG
-from pipelines.launches import is_of_a_command
+from pipelines.nights.run_state import (
+    EVERY_SEMESTER_TAG,
+    awaits_load_requests,
+    last_discovery,
+    runs_under_way,
+)
 from pipelines.resources import attendance_settings, wanted_reports
-from pipelines.settings import Settings
-from pipelines.writers import living
+from pipelines.runs.interrupted_runs import NEVER_STARTED_TAG, PROCESS_TAG
+from pipelines.runs.launchers import is_of_a_command
+from pipelines.runs.partition_selection import SELECTED_TAG, current_keys, schools_in
+from pipelines.runs.writer_locks import live_writers
+from pipelines.settings.settings import Settings
 from warehouse.age import RETIRED, STALE
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import slice_statuses
+from warehouse.load.logs.load_log import slice_statuses
 
 Row = Mapping[str, Any]
-#: A table and a slice (as text).
-Place = tuple[str, str]
+#: A table, and a slice as text.
+TableSlice = tuple[str, str]
 
-#: The tables that say which semesters and weeks there are.
+#: The tables that list semesters and weeks.
 CALENDAR = ("semesters", "v1_semesters", "timetable_days", *(spec.name for spec in ATTENDANCE))
-#: How far back the last night of a school is looked for, and how many discoveries are read at a time.
-LOOKED_BACK, PAGE = 2 * STALE, 100
+#: How far back the last night of a school may be, and how many discoveries are read at a time.
+LOOKBACK, PAGE = 2 * STALE, 100
 
 
 @dataclass(frozen=True)
 class Night:
     """A night, or a sync."""
 
-    #: When it began, by the platform's wall clock.
+    #: The start, by the platform's wall clock.
     began: datetime
-    #: The schools that it was limited to; empty: none.
+    #: The schools of a limited night; empty: all schools.
     schools: tuple[int, ...]
-    #: Whether it loads the older semesters again.
+    #: Whether the night reloads older semesters.
     every_semester: bool
     has_ended: bool
 
-    def concerns(self, school_id: int) -> bool:
-        """Whether it loads the school."""
+    def loads(self, school_id: int) -> bool:
+        """Whether the night loads the school."""
         return not self.schools or school_id in self.schools
 
 
 @dataclass(frozen=True)
 class Overdue:
-    """What the last nights have left out."""
+    """The slices that the last nights left out."""
 
-    #: By school when its last ended night began, and the slices; schools that lack nothing are not in it.
-    left_out: dict[int, tuple[datetime, list[Place]]] = field(default_factory=dict)
-    #: The schools whose last night has not ended. `left_out` has what the night before has left out.
+    #: By school that lacks slices: the start of its last ended night, and the slices.
+    left_out: dict[int, tuple[datetime, list[TableSlice]]] = field(default_factory=dict)
+    #: The schools whose last night has not ended. `left_out` is then about the night before.
     not_ended: set[int] = field(default_factory=set)
-    #: The schools of which no night is found within LOOKED_BACK.
+    #: The schools without a night within LOOKBACK.
     not_known: set[int] = field(default_factory=set)
 
 
 def look_for_overdue(
     settings: Settings, lake: Lake, instance: dg.DagsterInstance, standings: Sequence[Row]
 ) -> Overdue:
-    """What the last night of each school should have loaded and has not tried. `standings`: as
-    `log_writer.standing_rows` has them."""
-    found = Overdue()
-    # The next load makes the tables that an earlier version did not have.
+    """The slices that the last night of each school should have loaded and did not try. `standings`: rows of
+    `warehouse.load.logs.writer.standing_rows`."""
+    overdue = Overdue()
+    # The first load makes the tables.
     if not all(lake.holds(TABLES[name]) for name in CALENDAR):
-        return found
+        return overdue
     nights = nights_of(settings, instance)
     keys = {
         kind: keys_by_school(instance.get_dynamic_partitions(kind))
@@ -99,39 +104,39 @@ def look_for_overdue(
     tried = {(row["resource"], row["slice"]): row for row in standings}
     schools = {school_id for by_school in keys.values() for school_id in by_school} - {NO_SCHOOL}
     for school_id in sorted(schools.intersection(settings.school_ids or schools)):
-        of_school = [night for night in nights if night.concerns(school_id)]
-        if not of_school:
-            found.not_known.add(school_id)
-        elif not of_school[0].has_ended:
-            found.not_ended.add(school_id)
-        night = next((night for night in of_school if night.has_ended), None)
+        school_nights = [night for night in nights if night.loads(school_id)]
+        if not school_nights:
+            overdue.not_known.add(school_id)
+        elif not school_nights[0].has_ended:
+            overdue.not_ended.add(school_id)
+        night = next((night for night in school_nights if night.has_ended), None)
         if night is None:
             continue
-        own = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
+        school_keys = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
         missing = [
-            place
-            for place, is_nightly in _expected(settings, lake, school_id, night, own, current)
-            if _is_missing(tried.get(place), night.began if is_nightly else None)
+            slice_
+            for slice_, is_nightly in _expected(settings, lake, school_id, night, school_keys, current)
+            if _is_missing(tried.get(slice_), night.began if is_nightly else None)
         ]
         if missing:
-            found.left_out[school_id] = night.began, missing
-    return found
+            overdue.left_out[school_id] = night.began, missing
+    return overdue
 
 
 def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
-    """The nights and syncs of LOOKED_BACK, the last one first. Those of chosen assets are none."""
+    """The nights and syncs within LOOKBACK, latest first, without syncs of selected assets."""
     under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs_under_way(instance)}
     last = last_discovery(instance, DISCOVERY)
-    if last is not None and is_being_asked_for(instance, DISCOVERY):
+    if last is not None and awaits_load_requests(instance, DISCOVERY):
         under_way.add(cause_of(last.run_id, last.tags).sync_id)
-    alive = {writer.name for writer in living(settings)}
+    alive = {writer.name for writer in live_writers(settings)}
     nights: list[Night] = []
     began: dict[str, datetime] = {}
     for record in reversed(list(_discoveries(instance))):
         run = record.dagster_run
         cause = cause_of(run.run_id, run.tags).sync_id
         at = record.create_timestamp.astimezone(PLATFORM_ZONE).replace(tzinfo=None)
-        # Another try has the cause of the first one, and does not load again what that has loaded.
+        # A retry has the cause of the first try, and skips the slices that the first try loaded.
         began.setdefault(cause, at)
         if SELECTED_TAG in run.tags or run.tags.get(NEVER_STARTED_TAG):
             continue
@@ -142,8 +147,8 @@ def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
 
 
 def _discoveries(instance: dg.DagsterInstance) -> Iterator[dg.RunRecord]:
-    """The discoveries of LOOKED_BACK, the last one first."""
-    recent = dg.RunsFilter(job_name=DISCOVERY, created_after=datetime.now(UTC) - LOOKED_BACK)
+    """The discoveries within LOOKBACK, latest first."""
+    recent = dg.RunsFilter(job_name=DISCOVERY, created_after=datetime.now(UTC) - LOOKBACK)
     cursor = None
     while page := instance.get_run_records(recent, limit=PAGE, cursor=cursor):
         yield from page
@@ -151,7 +156,7 @@ def _discoveries(instance: dg.DagsterInstance) -> Iterator[dg.RunRecord]:
 
 
 def _is_missing(tried: Row | None, since: datetime | None) -> bool:
-    """Whether a slice was never tried, or not since; None: once is enough."""
+    """Whether a slice was never tried, or not since the given time. `since` None: one try suffices."""
     if tried is None:
         return True
     return since is not None and tried["status"] != RETIRED and tried["finished_at"] < since
@@ -164,21 +169,21 @@ def _expected(
     night: Night,
     keys: Mapping[str, Sequence[str]],
     current: Mapping[str, Collection[str]],
-) -> Iterator[tuple[Place, bool]]:
-    """What a night loads of a school, and whether it loads that each time."""
+) -> Iterator[tuple[TableSlice, bool]]:
+    """The slices of a school that a night loads, and whether every night loads the slice."""
     for kind, specs in ((SCHOOL_SEMESTERS, BASE_DATA), (V1_SEMESTERS, V1_DATA)):
         semesters = semesters_by_school(keys[kind]).get(school_id, [])
         for spec in specs if semesters else ():
             if spec.sliced_by == "school":
-                yield _place(spec, school_id), True
+                yield _table_slice(spec, school_id), True
                 continue
             for semester_id in semesters:
                 is_current = partition_key(school_id, semester_id) in current[kind]
-                yield _place(spec, school_id, semester_id), night.every_semester or is_current
+                yield _table_slice(spec, school_id, semester_id), night.every_semester or is_current
     if keys[ATTENDANCE_WEEKS]:
         for week in _due_weeks(settings, lake, school_id, night, keys[ATTENDANCE_WEEKS]):
             for spec in ATTENDANCE:
-                yield _place(spec, school_id, *week), True
+                yield _table_slice(spec, school_id, *week), True
     if settings.options.datasets.include:
         for table, segments in segments_by_school(keys[DATASET_SEGMENTS]).get(school_id, {}).items():
             for segment in segments:
@@ -191,20 +196,21 @@ def _expected(
 def _due_weeks(
     settings: Settings, lake: Lake, school_id: int, night: Night, keys: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """The weeks that were due by then: those that have begun since are for the next night."""
+    """The weeks that were due at that night. Weeks that began later are due at the next night."""
     attendance = attendance_settings(settings)
     timeline = timeline_of(lake, school_id, attendance)
-    known = weeks_by_school(keys).get(school_id, {})
-    # The day of the night by the platform, whose calendar may be another one than ours.
-    since = timeline.today - (datetime.now(PLATFORM_ZONE).date() - night.began.date())
+    existing = weeks_by_school(keys).get(school_id, {})
+    # The day of the night by the platform's calendar, which may differ from ours.
+    night_day = timeline.today - (datetime.now(PLATFORM_ZONE).date() - night.began.date())
     return [
         (semester_id, week)
         for semester_id, week in due_weeks(lake, timeline, slice_statuses(lake, school_id), attendance)
-        if week in known.get(semester_id, ()) and timeline.calendars[semester_id].beginning_of(week) <= since
+        if week in existing.get(semester_id, ())
+        and timeline.calendars[semester_id].beginning_of(week) <= night_day
     ]
 
 
-def _place(
+def _table_slice(
     spec: ResourceSpec, school_id: int, semester_id: int | None = None, week: int | None = None
-) -> Place:
+) -> TableSlice:
     return spec.name, str(slice_of(spec, school_id, semester_id, week))

@@ -1,1 +1,1 @@
-"""Who is told in the morning, and what: one message a night, only where there is something to do."""
+"""The morning message: sent once a day, and only if something is to be done or was mended."""

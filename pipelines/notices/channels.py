@@ -1,12 +1,13 @@
-"""Ways of sending a message: a webhook in one of four forms, and mail.
+"""Sends a message to a webhook in one of four forms, or by mail.
 
-The forms are those of the services' own documentation: WeCom and DingTalk take `msgtype` and answer with
-`errcode`, Feishu takes `msg_type` and answers with `code`; 0 is well, and all answer with status 200. The
-generic form is for anything else: any 2xx is well."""
+The forms follow the services' own documentation. WeCom and DingTalk take `msgtype` and answer with `errcode`;
+Feishu takes `msg_type` and answers with `code`. All three answer with status 200, and code 0 means success.
+The generic form serves any other webhook: any 2xx means success."""
 
 import smtplib
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,10 +15,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from pipelines.notices.notice import Notice
-from pipelines.options import Form, MailOptions
+from pipelines.settings.options import Form, MailOptions
 
 SECONDS = 15.0
-#: WeCom refuses longer texts; it counts bytes.
+#: WeCom refuses texts with more bytes.
 MOST_BYTES = 2000
 
 FORMS: Mapping[Form, Callable[[Notice], dict[str, Any]]] = {
@@ -29,7 +30,8 @@ FORMS: Mapping[Form, Callable[[Notice], dict[str, Any]]] = {
 
 
 class NotSent(Exception):
-    """A message could not be sent, and why; the address is named by its host alone, as the rest is secret."""
+    """A message that could not be sent, and why. The text names the host alone, since the rest of a webhook's
+    address is secret."""
 
 
 def post(url: str, form: Form, notice: Notice) -> None:
@@ -41,11 +43,11 @@ def post(url: str, form: Form, notice: Notice) -> None:
         raise NotSent(f"the webhook at {host} cannot be reached ({type(error).__name__})") from error
     if not answer.is_success:
         raise NotSent(f"the webhook at {host} answers with status {answer.status_code}")
-    said = _said(answer) if form != "generic" else {}
-    code = said.get("errcode", said.get("code", 0))
+    body = _json_object(answer) if form != "generic" else {}
+    code = body.get("errcode", body.get("code", 0))
     if code != 0:
-        words = said.get("errmsg") or said.get("msg") or "no reason"
-        raise NotSent(f"the webhook at {host} refuses the message: {code}, {words}. Is its form {form}?")
+        reason = body.get("errmsg") or body.get("msg") or "no reason"
+        raise NotSent(f"the webhook at {host} refuses the message: {code}, {reason}. Is its form {form}?")
 
 
 def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
@@ -53,11 +55,18 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = notice.title, options.sender, ", ".join(options.to)
     message.set_content("\n\n".join(notice.lines))
+    with session(options, password) as server:
+        server.send_message(message)
+
+
+@contextmanager
+def session(options: MailOptions, password: str | None) -> Iterator[smtplib.SMTP]:
+    """A connection to the mail server with a login. Raises NotSent for any failure while it is open."""
     try:
         with _connected(options) as server:
             if options.user:
                 server.login(options.user, password or "")
-            server.send_message(message)
+            yield server
     except smtplib.SMTPNotSupportedError as error:
         raise NotSent(
             f"{options.host}:{options.port} offers no encryption (STARTTLS), or no login: nothing was sent. "
@@ -69,15 +78,14 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
             f"nothing was sent. An authority of your own is named in the environment, by SSL_CERT_FILE"
         ) from error
     except (OSError, smtplib.SMTPException) as error:
-        raise NotSent(
-            f"{options.host}:{options.port} does not take the mail: {_first_line(error)}"
-        ) from error
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise NotSent(f"{options.host}:{options.port} does not take the mail: {first_line}") from error
 
 
 def _connected(options: MailOptions) -> smtplib.SMTP:
-    """A connection to the mail server, encrypted as the options say, with its certificate verified.
+    """A connection to the mail server, encrypted as the options say, with a verified certificate.
 
-    Raises OSError and smtplib.SMTPException, also where the server offers no encryption."""
+    Raises OSError and smtplib.SMTPException, also if the server offers no encryption."""
     trusted = ssl.create_default_context()
     if options.security == "tls":
         return smtplib.SMTP_SSL(options.host, options.port, timeout=SECONDS, context=trusted)
@@ -91,18 +99,15 @@ def _connected(options: MailOptions) -> smtplib.SMTP:
     return server
 
 
-def _said(answer: httpx.Response) -> dict[str, Any]:
+def _json_object(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON object in an answer; empty: the answer has none."""
     try:
-        said = answer.json()
+        body = answer.json()
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
 def _cut(text: str) -> str:
     data = text.encode()
     return text if len(data) <= MOST_BYTES else data[:MOST_BYTES].decode(errors="ignore") + "…"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

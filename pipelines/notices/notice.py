@@ -1,4 +1,4 @@
-"""What is worth a message: what there is to do, once a night, and that it is mended."""
+"""The morning message: what to do, once a day, and that all is well again."""
 
 import json
 from collections.abc import Sequence
@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from pipelines.status import SchoolStatus, Status, in_words
+from pipelines.status.report import SchoolStatus, Status, failure_line
+from pipelines.status.school_groups import group_by_text, name_schools
 from warehouse.files import write_text
 
-#: In the home: what was told last.
-TOLD = "told.json"
-#: More reasons than this are read by nobody on a phone.
+#: In the home: the content of the last message.
+SENT_FILE = "told.json"
+#: A phone shows no more reasons.
 MOST_REASONS = 8
 LONGEST_LINE = 300
-#: Where campus.http.messages begins to quote the platform.
-THEIR_WORDS = ", the platform says:"
+#: In messages of campus.http.messages: the platform's own words follow, which may name a child.
+PLATFORM_QUOTE = ", the platform says:"
 
 
-class Told(TypedDict):
-    """What was told last: on which day, and what there was to do."""
+class SentNotice(TypedDict):
+    """The day of the last message, and what was to be done."""
 
     day: str
     to_do: list[str]
@@ -27,63 +28,69 @@ class Told(TypedDict):
 
 @dataclass(frozen=True)
 class Notice:
-    """A message for people. `lines`: one thought each, no name of a child in them."""
+    """A message for people, which names no child."""
 
     title: str
     lines: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The title and the lines."""
         return "\n".join([self.title, *self.lines])
 
 
 def due_notice(status: Status, home: Path) -> Notice | None:
-    """The message that is due now; None: there is nothing to do, or it was told today already. That it is
-    mended is told once."""
-    told = _told(home)
+    """The message that is due now; None: nothing is to be done, or today's message was sent already. A
+    message that all is well again is sent once."""
+    last = _last_sent(home)
     if status.to_do:
-        if told == _of(status):
+        if last == _content(status):
             return None
-        reasons = [line for each in status.schools for line in _reasons(each)]
-        more = len(reasons) - MOST_REASONS
-        rest = [f"and {more} more reasons: campus status"] if more > 0 else []
+        reasons = _reasons(status.schools)
+        omitted = len(reasons) - MOST_REASONS
+        rest = [f"and {omitted} more reasons: campus status"] if omitted > 0 else []
         count = "1 thing" if len(status.to_do) == 1 else f"{len(status.to_do)} things"
         lines = [*status.to_do, *reasons[:MOST_REASONS], *rest]
         return Notice(
             f"Campus Warehouse, {status.at:%Y-%m-%d %H:%M}: {count} to do", tuple(map(_short, lines))
         )
-    if told is None or not told["to_do"]:
+    if last is None or not last["to_do"]:
         return None
     return Notice(
         f"Campus Warehouse, {status.at:%Y-%m-%d %H:%M}: all is well again",
-        tuple(_short(f"Mended: {line}") for line in told["to_do"]),
+        tuple(_short(f"Mended: {line}") for line in last["to_do"]),
     )
 
 
-def remember(status: Status, home: Path) -> None:
-    """Write down what was told, so that it is not told again today."""
-    write_text(home / TOLD, json.dumps(_of(status), ensure_ascii=False))
+def record_sent(status: Status, home: Path) -> None:
+    """Record that the message of a status was sent, so that it is not sent again today."""
+    write_text(home / SENT_FILE, json.dumps(_content(status), ensure_ascii=False))
 
 
-def _told(home: Path) -> Told | None:
-    file = home / TOLD
+def _last_sent(home: Path) -> SentNotice | None:
+    file = home / SENT_FILE
     if not file.exists():
         return None
-    told: Told = json.loads(file.read_text(encoding="utf-8"))
-    return told
+    last: SentNotice = json.loads(file.read_text(encoding="utf-8"))
+    return last
 
 
-def _of(status: Status) -> Told:
+def _content(status: Status) -> SentNotice:
     return {"day": f"{status.at:%Y-%m-%d}", "to_do": list(status.to_do)}
 
 
-def _reasons(school: SchoolStatus) -> Sequence[str]:
-    name = f" ({school.name})" if school.name else ""
-    # What the platform says in its own words may name a child.
-    failures = (in_words(slices, reason) for reason, slices in school.failures.items())
-    own = (line.partition(THEIR_WORDS)[0] for line in failures)
-    return [f"School {school.school_id}{name}: {line}" for line in own]
+def _reasons(schools: Sequence[SchoolStatus]) -> list[str]:
+    """Why slices could not be loaded: a line for each reason of one school, or that schools share."""
+    names = {school.school_id: f" ({school.name})" if school.name else "" for school in schools}
+    groups = group_by_text(
+        (school.school_id, failure_line(slices, reason).partition(PLATFORM_QUOTE)[0])
+        for school in schools
+        for reason, slices in school.failures.items()
+    )
+    return [
+        f"{name_schools(texts).capitalize()}{names[next(iter(texts))] if len(texts) == 1 else ''}: {common}"
+        for common, texts in groups
+    ]
 
 
 def _short(line: str) -> str:

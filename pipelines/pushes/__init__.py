@@ -1,1 +1,1 @@
-"""Change pushes: the receiver that keeps them, and the sensor that has them drained."""
+"""Change pushes: the receiver that stores them, and the sensor and job that drain the inbox."""

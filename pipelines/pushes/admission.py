@@ -1,8 +1,7 @@
-"""How many bodies are in memory, and how many are verified at a time.
+"""Limits the bytes of bodies in memory, and the bodies that are verified at a time.
 
-Small bodies go first in both: a genuine push has some hundred bytes, and must not wait behind the long bodies
-of somebody who floods the receiver.
-"""
+Small bodies go first: a genuine push has some hundred bytes, and must not wait behind the long bodies of an
+attacker who floods the receiver."""
 
 import asyncio
 import heapq
@@ -10,31 +9,31 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
-#: Seconds within which a body must have been read and its verification must have begun.
+#: Seconds for the read of a body and the wait for its verification.
 WAIT_SECONDS = 20.0
 
 
 class NoRoom(Exception):
-    """There is no room for a body, or a smaller body needed the room."""
+    """There is no room for a body, or a smaller body took the room."""
 
 
 class Admission:
-    """Room for bodies, and turns for verifying them. Used by one event loop."""
+    """Memory for bodies, and turns for their verification. Serves one event loop."""
 
     def __init__(self, room_bytes: int, turns: int) -> None:
         self._room_bytes, self._free_turns = room_bytes, turns
-        # Bytes reserved for bodies that wait, by the timeout that can end their wait.
+        # Reserved bytes of waiting bodies, by the timeout that can end the wait.
         self._waiting: dict[asyncio.Timeout, int] = {}
         self._verified_bytes = 0
-        # Bodies that wait for a turn, smallest first and then in the order of their arrival.
+        # Bodies that wait for a turn, by size and then by arrival.
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = count()
 
     @asynccontextmanager
     async def turn(self, size: int, read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-        """Reserve `size` bytes, read the body, and wait for a turn to verify it, which ends with the block.
+        """Reserve `size` bytes, read the body, and wait for a turn. The turn ends with the block.
 
-        Raises NoRoom, and whatever `read` raises."""
+        Raises NoRoom, and the errors of `read`."""
         self._make_room(size)
         try:
             async with asyncio.timeout(WAIT_SECONDS) as wait:
@@ -72,7 +71,7 @@ class Admission:
         try:
             await turn
         except asyncio.CancelledError:
-            # The turn may have come at the moment at which the wait ended.
+            # The turn may have come at the moment when the wait ended.
             if not turn.cancelled():
                 self._end_turn()
             raise

@@ -1,4 +1,5 @@
-"""HTTP over plain sockets, a request a connection: each byte is read only once somebody has room for it."""
+"""An HTTP server over plain sockets, with one request per connection. It reads a body only when there is
+memory for the body."""
 
 import asyncio
 import socket
@@ -8,61 +9,62 @@ from dataclasses import dataclass
 
 import h11
 
-#: Seconds within which the head of a request must have come, and then its body.
+#: Timeout for the head of a request, and again for its body.
 IDLE_SECONDS = 10.0
-#: Seconds for which the rest of a refused body is thrown away: closing at once could lose the answer.
+#: Seconds for which the rest of a refused body is discarded: closing at once could lose the answer.
 LINGER_SECONDS = 2.0
-#: Connections at a time, fewer than the files that a process may have open. For a further connection the one
-#: that has waited longest is closed.
+#: Connections at a time, fewer than the open files of a process. A further connection closes the connection
+#: that has waited longest.
 MAX_CONNECTIONS = 500
-#: Bytes of a head, of one reading, and of what the kernel keeps of a connection.
+#: Bytes of a head, of one read, and of the kernel's buffer for a connection.
 HEAD_BYTES, READ_BYTES, RECEIVE_BUFFER = 16_384, 16_384, 32_768
-#: Pieces of a body: chunks of single bytes cost a hundred times as much as the body itself.
-MAX_PIECES = 4_096
-#: Seconds in which answers that are under way end when the server stops.
+#: Chunks of a body: chunks of single bytes cost a hundred times as much as the body itself.
+MAX_CHUNKS = 4_096
+#: Seconds for open answers to end when the server stops.
 STOP_SECONDS = 5.0
-#: Seconds before another attempt to accept a connection where that has failed.
+#: Seconds before the next attempt to accept a connection after a failure.
 ACCEPT_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request. `retry_after`: in seconds."""
+    """The answer to a request."""
 
     status: int
     text: str
+    #: In seconds.
     retry_after: int | None = None
 
 
 class BodyTooLong(Exception):
-    """A body has more bytes than it may have, or comes in too many pieces."""
+    """A body has too many bytes or too many chunks."""
 
 
 class BodyCutOff(Exception):
     """A connection ended within a body, was too slow, or sent no valid HTTP."""
 
 
-#: Reads the body of a request, of so many bytes at most. Raises BodyTooLong and BodyCutOff.
+#: Reads the body of a request, up to a number of bytes. Raises BodyTooLong and BodyCutOff.
 ReadBody = Callable[[int], Awaitable[bytes]]
 #: Answers a request.
 Handler = Callable[[h11.Request, ReadBody], Awaitable[Answer]]
 
 
 class Connections:
-    """The connections of a server. `malformed`: is called for each request that is no HTTP."""
+    """The connections of a server. Calls `malformed` for each request that is not HTTP."""
 
     def __init__(
         self, handler: Handler, malformed: Callable[[], None], idle_seconds: float = IDLE_SECONDS
     ) -> None:
         self._handler, self._malformed, self._idle_seconds = handler, malformed, idle_seconds
         self._tasks: set[asyncio.Task[None]] = set()
-        # The timeouts of connections that are waited for, the oldest first.
+        # The timeouts of waiting connections, oldest first.
         self._waits: dict[asyncio.Timeout, None] = {}
 
     async def serve(self, listener: socket.socket) -> None:
-        """Accept connections until this task is cancelled; it then still answers requests that came whole."""
+        """Accept connections until this task is cancelled, then answer the requests that came whole."""
         listener.setblocking(False)
-        # Each connection inherits it.
+        # Each connection inherits the option.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         try:
             while True:
@@ -80,18 +82,18 @@ class Connections:
         try:
             connection, _ = await asyncio.get_running_loop().sock_accept(listener)
         except OSError:
-            # The other side has gone, or the process has too many files open.
+            # The client has gone, or the process has too many open files.
             self._close_longest_wait()
             await asyncio.sleep(ACCEPT_PAUSE)
             return
         task = asyncio.create_task(self._converse(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # Accepting does not wait where connections queue, and the others must be served too.
+        # Accepting does not yield while connections queue, and the open connections must be served too.
         await asyncio.sleep(0)
 
     def _close_longest_wait(self) -> bool:
-        """Whether there was a connection that was waited for."""
+        """Close the connection that has waited longest. Returns whether there was one."""
         for wait in self._waits:
             del self._waits[wait]
             if not wait.expired():
@@ -101,7 +103,7 @@ class Connections:
 
     @asynccontextmanager
     async def _wait(self, seconds: float) -> AsyncIterator[None]:
-        """Wait so long for the other side. Raises TimeoutError, also if a new connection needs the place."""
+        """Limit the wait for the client. Raises TimeoutError, also when a new connection needs the place."""
         async with asyncio.timeout(seconds) as wait:
             self._waits[wait] = None
             try:
@@ -139,7 +141,7 @@ class Connections:
     async def _send(
         self, http: h11.Connection, connection: socket.socket, answer: Answer, has_text: bool = True
     ) -> None:
-        """Send an answer, and throw away what the other side still sends."""
+        """Send an answer, and discard the rest of the request."""
         text = answer.text.encode()
         headers = [
             ("Content-Type", "text/plain"),
@@ -152,7 +154,7 @@ class Connections:
         if has_text:
             content += http.send(h11.Data(data=text)) or b""
         content += http.send(h11.EndOfMessage()) or b""
-        # Who has gone or sends for too long has had the answer, or does without.
+        # A client that has gone, or that sends for too long, needs no answer.
         with suppress(OSError, TimeoutError):
             async with self._wait(LINGER_SECONDS):
                 await asyncio.get_running_loop().sock_sendall(connection, content)
@@ -162,7 +164,7 @@ class Connections:
 
 
 async def _receive(connection: socket.socket) -> bytes:
-    # Where bytes are there the reading does not wait, and the other connections would.
+    # A read does not yield while bytes are available, so this lets the other connections go on.
     await asyncio.sleep(0)
     return await asyncio.get_running_loop().sock_recv(connection, READ_BYTES)
 
@@ -171,15 +173,15 @@ async def _next_event(http: h11.Connection, connection: socket.socket) -> object
     """The next event of h11. Raises OSError and h11.RemoteProtocolError."""
     while (event := http.next_event()) is h11.NEED_DATA:
         if http.they_are_waiting_for_100_continue:
-            more = http.send(h11.InformationalResponse(status_code=100, headers=[]))
-            await asyncio.get_running_loop().sock_sendall(connection, more or b"")
+            go_on = http.send(h11.InformationalResponse(status_code=100, headers=[]))
+            await asyncio.get_running_loop().sock_sendall(connection, go_on or b"")
         http.receive_data(await _receive(connection))
     return event
 
 
 async def _body(http: h11.Connection, connection: socket.socket, most: int) -> bytes:
     body = bytearray()
-    for _ in range(MAX_PIECES):
+    for _ in range(MAX_CHUNKS):
         event = await _next_event(http, connection)
         if not isinstance(event, h11.Data):
             return bytes(body)

@@ -1,4 +1,4 @@
-"""The receiver: takes the platform's pushes over HTTP and keeps them. 2xx means that a push is on disk."""
+"""The receiver: takes the platform's pushes over HTTP and stores them. 2xx means that a push is on disk."""
 
 import asyncio
 import json
@@ -16,30 +16,30 @@ import h11
 from campus.push.exact_json import NotJson, parse
 from campus.push.message import Malformed, Push, parse_push, unix_time
 from campus.push.signature import is_signed
-from loading.pushes.inbox import Inbox, InboxFull, opened
+from loading.pushes.inbox import Inbox, InboxFull, open_inbox
 from pipelines.pushes.admission import Admission, NoRoom
 from pipelines.pushes.connections import Answer, BodyCutOff, BodyTooLong, Connections, ReadBody
 from pipelines.pushes.request_head import RETRY_AFTER, PushHead, Refusal, read_head
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 from pipelines.terminal import visible
 
-#: Bytes of all bodies in memory, and bodies that are verified at a time. Verifying takes twenty times the
-#: memory of a body.
+#: Bytes of all bodies in memory, and verifications at a time. A verification takes twenty times the memory of
+#: its body.
 ROOM_BYTES, VERIFICATIONS = 4_000_000, 2
 BACKLOG = 512
-#: Seconds for which a verification keeps the interpreter from the event loop, at each of its system calls.
+#: Seconds for which a verification thread may hold the interpreter while the event loop waits.
 SWITCH_SECONDS = 0.0005
 
 
 class Receiver:
-    """Takes pushes. `log`: takes a line for each request; none has a secret or a person's data."""
+    """Takes pushes. `log` gets a line for each request, without secrets or personal data."""
 
     def __init__(self, settings: Settings, inbox: Inbox, log: Callable[[str], None]) -> None:
         self._settings, self._inbox, self._log = settings, inbox, log
         self._admission = Admission(
             max(ROOM_BYTES, VERIFICATIONS * settings.options.pushes.max_bytes), VERIFICATIONS
         )
-        # SQLite's one connection has one thread; the event loop does not wait for the disk.
+        # One thread for SQLite's connection, so that the event loop does not wait for the disk.
         self._disk = ThreadPoolExecutor(max_workers=1)
 
     async def answer(self, request: h11.Request, read_body: ReadBody) -> Answer:
@@ -53,7 +53,7 @@ class Receiver:
         return Answer(200, "ok")
 
     async def _take(self, request: h11.Request, read_body: ReadBody) -> str:
-        """Keep a push; the line of the log about it. Raises Refusal."""
+        """Store a push, and return its line for the log. Raises Refusal."""
         options, loop = self._settings.options.pushes, asyncio.get_running_loop()
         head = read_head(
             request.method,
@@ -81,14 +81,14 @@ class Receiver:
             raise Refusal(503, "not stored, send it again later") from None
         rows = sum(len(event.keys) for event in push.events)
         again = "" if is_new else ", had before"
-        # As JSON, so that no name breaks the line.
+        # As JSON, so that a name with a line break stays in one line.
         return (
             f"school {head.school_id}, {json.dumps(push.resource)}: "
             f"{len(push.events)} events, {rows} rows{again}"
         )
 
     def _verified(self, head: PushHead, body: bytes) -> Push:
-        """What a push says, once its signature and age are right. Raises Refusal."""
+        """The push in a body, with a valid signature and age. Raises Refusal."""
         try:
             content = parse(body)
         except NotJson as error:
@@ -111,10 +111,10 @@ class Receiver:
 
 
 def serve(settings: Settings) -> None:
-    """Take pushes until SIGTERM or SIGINT. Raises OSError for a port that cannot be had."""
+    """Take pushes until SIGTERM or SIGINT. Raises OSError if the port cannot be opened."""
     with (
         socket.create_server((settings.push_host, settings.push_port), backlog=BACKLOG) as listener,
-        opened(settings.home) as inbox,
+        open_inbox(settings.home) as inbox,
     ):
         sys.setswitchinterval(SWITCH_SECONDS)
         receiver = Receiver(settings, inbox, _print)
@@ -128,7 +128,7 @@ async def _serve(receiver: Receiver, listener: socket.socket) -> None:
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     host, port = listener.getsockname()[:2]
     _print(f"listening on http://{host}:{port}")
-    # Cancelled by a signal: that is the ordinary end.
+    # A signal cancels the task, which is the normal end.
     await asyncio.wait([serving])
     if not serving.cancelled():
         serving.result()

@@ -1,22 +1,22 @@
-"""What the head of a request says of a push, before any of its body is read."""
+"""Checks the head of a push before any of its body is read."""
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 LONGEST_SCHOOL_ID, LONGEST_NONCE = 18, 256
-#: Lowercase hex of HMAC-SHA256; nothing else can equal a signature of ours.
+#: Lowercase hex of HMAC-SHA256; no other text can be a valid signature.
 SIGNATURE = re.compile("[0-9a-f]{64}")
 #: Longer than seconds: some platforms count milliseconds, and the timestamp of the body may replace this one.
 TIMESTAMP = re.compile("[0-9]{1,20}")
-#: Headers that a push has once at most.
+#: Headers that a push may have once at most.
 SINGLE = ("x-signature", "x-nonce", "x-school-id", "x-timestamp", "content-type")
-#: Seconds after which the platform may send a push again that was refused for lack of room.
+#: Seconds after which the platform may repeat a push that was refused for lack of room.
 RETRY_AFTER = 10
 
 
 class Refusal(Exception):
-    """A push that is not taken; `text` is for the other side, and repeats nothing of the request."""
+    """A refused push. `text` is for the client, and quotes nothing of the request."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -29,13 +29,13 @@ class PushHead:
     """The head of a request that may be a genuine push."""
 
     school_id: int
-    # The key that pushes of the school are signed with.
+    #: The key that signs the pushes of the school.
     token: str
     signature: str
     nonce: str
-    # Text of the header; empty where it is missing, since the timestamp of the body may replace it.
+    #: Text of the header; empty if missing, since the timestamp of the body may replace it.
     timestamp: str
-    # Bytes of the body that must fit into memory; the most that is allowed where the body comes in chunks.
+    #: Bytes to reserve for the body; the allowed maximum for a body in chunks.
     body_bytes: int
 
 
@@ -46,10 +46,9 @@ def read_head(
     token_of: Callable[[int], str | None],
     max_bytes: int,
 ) -> PushHead:
-    """Check the head of a request. Raises Refusal where no push with this head can be genuine.
+    """Check the head of a request. Raises Refusal if no push with this head can be genuine.
 
-    `headers`: names in lowercase. `token_of`: the token of a school, None where no pushes are taken for it.
-    """
+    `headers`: names in lowercase. `token_of`: the token of a school; None if the school takes no pushes."""
     if target.partition(b"?")[0] != b"/":
         raise Refusal(404, "pushes are posted to /")
     if method != b"POST":

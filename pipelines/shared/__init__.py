@@ -1,1 +1,1 @@
-"""What the workers of a district share, in the Postgres that Dagster's runs are kept in: see workers."""
+"""The state that a district's workers share in Dagster's Postgres: the rate budget and tokens."""

@@ -1,50 +1,50 @@
-"""Addresses of servers that have passwords in them, for people to read."""
+"""Hides passwords of server addresses in text for people."""
 
 import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, unquote_plus
 
-#: In the place of what nobody is told.
+#: The replacement of a secret.
 HIDDEN = "***"
-#: Shorter passwords are parts of many words.
+#: Shorter passwords occur in many words, so they stay.
 SHORTEST = 3
 _SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 _USER_INFO = re.compile(r"[a-z][a-z0-9+.-]*://(?P<user_info>.*)@", re.IGNORECASE | re.DOTALL)
 _KEYWORD = re.compile(r"(?P<name>\w+)\s*=\s*(?:'(?P<quoted>(?:[^'\\]|\\.)*)'|(?P<plain>(?:\\.|[^\s;&\\])+))")
-#: What ends a password in a URL, or a host, for one parser or another.
+#: The characters that end a password or a host in a URL, for one parser or another.
 _ENDS = re.compile(r"[@/:#?\[\]\s]")
 
 
 def without_secrets(text: str, *addresses: str) -> str:
-    """The text without the passwords of these addresses, however they are spelled in it.
+    """The text with the passwords of these addresses hidden, in every spelling.
 
-    An address is a URL, whatever letters its password has, or keywords as libpq takes them."""
+    An address is a URL, whose password may have any letters, or libpq's keywords."""
     secrets = {form for address in addresses for secret in _secrets(address) for form in _forms(secret)}
     if not secrets:
         return text
     longest_first = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
-    # Parsers put what they take for a host into small letters.
+    # Parsers lowercase hosts, and may take a password for a host.
     return re.sub(longest_first, HIDDEN, text, flags=re.IGNORECASE)
 
 
 def _secrets(address: str) -> Iterator[str]:
-    # Passwords with @, / or # end a URL for a parser: the last @ is what ends the user.
-    if found := _USER_INFO.match(address):
-        password = found["user_info"].partition(":")[2]
+    # The last @ ends the user info: the password itself may have @, / or #.
+    if user_info := _USER_INFO.match(address):
+        password = user_info["user_info"].partition(":")[2]
         yield password
-        # A parser that ends the password earlier quotes its parts as a host or a port.
+        # A parser that ends the password earlier quotes parts of it as a host or a port.
         yield from _ENDS.split(password)
     for name, value in parse_qsl(address.partition("?")[2], keep_blank_values=True):
         if _SECRET_NAMES.search(name):
             yield value
-    for found in _KEYWORD.finditer(address):
-        if _SECRET_NAMES.search(found["name"]):
-            value = found["plain"] or found["quoted"] or ""
+    for keyword in _KEYWORD.finditer(address):
+        if _SECRET_NAMES.search(keyword["name"]):
+            value = keyword["plain"] or keyword["quoted"] or ""
             yield from (value, re.sub(r"\\(.)", r"\1", value))
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """How a password may be spelled in a message: as it is, decoded, and encoded in each way."""
+    """The spellings of a password in messages: plain, decoded, and encoded in each way."""
     plain = {secret, unquote(secret), unquote_plus(secret)}
     encoded = {way(word, safe="") for word in plain for way in (quote, quote_plus)}
     encoded |= {quote(word) for word in plain} | {repr(word)[1:-1] for word in plain}

@@ -1,4 +1,4 @@
-"""One table in Dagster's Postgres, and what happens while that is away: the load goes on without it."""
+"""The tables of shared state in Dagster's Postgres. While Postgres is away, loads go on without it."""
 
 import asyncio
 import time
@@ -13,90 +13,94 @@ from pipelines.shared.addresses import without_secrets
 
 T = TypeVar("T")
 
-#: Seconds after which one that was away is tried again, and for which an answer is waited for.
+#: Seconds before the next attempt after Postgres was away.
 AWAY = 30.0
+#: Seconds to wait for an answer.
 PATIENCE = 3
-#: What these connections and their engine call themselves.
+#: The application name of these connections, and the logging name of their engine.
 APPLICATION = "campus shared"
-#: Unlogged: all of it can be found out anew, and nothing waits for the disk.
-TABLE = "CREATE UNLOGGED TABLE IF NOT EXISTS campus_shared (name text PRIMARY KEY, content bytea NOT NULL)"
-#: The one number by which two processes do not make the table at once.
-MAKING = 0x63616D707573
+#: Unlogged: the state can be learned again, and no write waits for the disk.
+TABLES = """
+    CREATE UNLOGGED TABLE IF NOT EXISTS campus_shared (name text PRIMARY KEY, content bytea NOT NULL);
+    CREATE UNLOGGED TABLE IF NOT EXISTS campus_reports (name text NOT NULL, content bytea NOT NULL)
+"""
+#: The lock under which a table is created.
+TABLE_LOCK = 0x63616D707573
 
 
 class Database:
-    """The table `campus_shared`: bytes by name."""
+    """The tables of shared state: `campus_shared` has bytes by name, `campus_reports` reports."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._engine: Engine | None = None
         self._away_until = float("-inf")
-        self._told = False
-        self.tell: Callable[[Event], None] = lambda _: None
+        self._is_reported = False
+        self.notify: Callable[[Event], None] = lambda _: None
 
     def is_away(self, now: float) -> bool:
-        """Whether it did not answer a moment ago. now: monotonic seconds."""
+        """Whether the last attempt failed a moment ago. `now`: monotonic seconds."""
         return now < self._away_until
 
     async def run(self, work: Callable[[Connection], T]) -> T | None:
-        """Do this in a transaction; None: the database is away."""
+        """Run a function in a transaction; None: the database is away."""
         if self.is_away(time.monotonic()):
             return None
         try:
-            return await asyncio.to_thread(self._done, work)
+            return await asyncio.to_thread(self._transact, work)
         except SQLAlchemyError as error:
             self.lost(error)
             return None
 
     async def begin(self) -> Connection | None:
-        """A connection, to be closed by the caller; None: the database is away."""
+        """A connection, which the caller closes; None: the database is away."""
         if self.is_away(time.monotonic()):
             return None
         try:
-            return await asyncio.to_thread(self._connected)
+            return await asyncio.to_thread(self._connect)
         except SQLAlchemyError as error:
             self.lost(error)
             return None
 
     def lost(self, error: SQLAlchemyError) -> None:
-        """Do without it for a while, and say so once until it is back."""
+        """Make no attempt for a while, and report the error once per outage."""
         self._away_until = time.monotonic() + AWAY
-        if not self._told:
-            self._told = True
-            words = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
-            why = without_secrets(words, self._url)
-            self.tell(
+        if not self._is_reported:
+            self._is_reported = True
+            message = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
+            reason = without_secrets(message, self._url)
+            self.notify(
                 Event(
                     "note",
-                    f"The database that workers share does not answer ({why}). Until it does, this process "
-                    f"keeps to a pace and to tokens of its own, as if it were alone.",
+                    f"The database that workers share does not answer ({reason}). Until it does, this "
+                    f"process uses its last share of the rate, if any, and tokens of its own.",
                 )
             )
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._engine is None:
             self._engine = engine_of(self._url)
             with self._engine.begin() as connection:
-                make_table(connection, TABLE)
-        connection = self._engine.connect()
-        self._told = False
-        return connection
+                make_table(connection, TABLES)
+        return self._engine.connect()
 
-    def _done(self, work: Callable[[Connection], T]) -> T:
-        with self._connected() as connection, connection.begin():
-            return work(connection)
+    def _transact(self, work: Callable[[Connection], T]) -> T:
+        with self._connect() as connection, connection.begin():
+            result = work(connection)
+        self._is_reported = False
+        return result
 
 
-def held(connection: Connection, name: str) -> bytes | None:
-    """The bytes of this name."""
-    found = connection.execute(
+def load_content(connection: Connection, name: str) -> bytes | None:
+    """The content under a name, if any."""
+    content = connection.execute(
         text("SELECT content FROM campus_shared WHERE name = :name"), {"name": name}
     ).scalar()
-    return None if found is None else bytes(found)
+    return None if content is None else bytes(content)
 
 
-def keep(connection: Connection, name: str, content: bytes) -> None:
-    """Put bytes in place of what has this name."""
+def store_content(connection: Connection, name: str, content: bytes) -> None:
+    """Insert or replace the content under a name."""
     connection.execute(
         text(
             "INSERT INTO campus_shared VALUES (:name, :content) "
@@ -106,14 +110,14 @@ def keep(connection: Connection, name: str, content: bytes) -> None:
     )
 
 
-def make_table(connection: Connection, statement: str, lock: int = MAKING) -> None:
-    """Make a table where it is missing. `lock`: the number by which two processes do not do so at once."""
+def make_table(connection: Connection, statement: str, lock: int = TABLE_LOCK) -> None:
+    """Create a table if it is missing. `lock`: the advisory lock that keeps out other processes meanwhile."""
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock})
     connection.execute(text(statement))
 
 
 def engine_with(url: str, statement: str) -> Engine:
-    """What connects to a Postgres that may be away, once it has the table of a statement."""
+    """An engine for a Postgres that may be away, after its table is created."""
     engine = engine_of(url)
     with engine.begin() as connection:
         make_table(connection, statement)
@@ -121,11 +125,13 @@ def engine_with(url: str, statement: str) -> Engine:
 
 
 def engine_of(url: str) -> Engine:
-    """What connects to a Postgres that may be away: nothing is waited for longer than PATIENCE."""
+    """An engine for a Postgres that may be away: no call waits longer than PATIENCE."""
     limits = {
         "connect_timeout": PATIENCE,
         "tcp_user_timeout": 1000 * PATIENCE,
         "application_name": APPLICATION,
         "options": f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s",
     }
-    return create_engine(make_url(url), connect_args=limits, pool_pre_ping=True, logging_name=APPLICATION)
+    return create_engine(
+        make_url(url), connect_args=limits, pool_size=1, pool_pre_ping=True, logging_name=APPLICATION
+    )

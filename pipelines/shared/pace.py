@@ -1,119 +1,156 @@
-"""One pace for all workers: permits are leased in batches from one budget, which learns from all answers."""
+"""The pace of one process that shares the rate of a platform with others: it sends its share of the rate."""
 
 import asyncio
-import json
-import threading
+import math
 import time
-from collections import deque
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import Connection, text
+from campus.http.sending.rate_limit import SLACK, Budget
+from pipelines.shared.rate_table import Reading
+from pipelines.shared.shares import EXCHANGE_SECONDS, GONE_AFTER, Answers, Report
 
-from campus.http.rate_limit import Budget
-from pipelines.shared.database import Database, held, keep
+#: Seconds for which a process may use what it has read.
+FRESH = GONE_AFTER / 2
+#: Seconds before the next exchange of a process that has no share yet.
+RETRY_SECONDS = 0.05
+#: A process that does not have to wait may send so many times as much as now.
+MORE = 1.1
 
-#: Seconds that permits reach ahead: so late do the others hear of a refusal at most.
-AHEAD = 0.2
-#: Seconds before its last permit at which a process begins to lease more.
-SOON = AHEAD / 2
-#: Seconds after its moment for which a permit counts, since nobody sends exactly on time.
-LATE = 0.1
-#: Seconds between two looks for permits, where others have leased all there are.
-LOOK = 0.05
-#: Whose turn it is with the budget.
-ALONE = "SELECT pg_advisory_xact_lock(1, hashtext(:name))"
+
+class Table(Protocol):
+    """The shared rate of one platform; see `pipelines.shared.rate_table.RateTable`."""
+
+    def is_away(self, now: float) -> bool:
+        """Whether the last attempt failed a moment ago. `now`: monotonic seconds."""
+
+    async def exchange(self, report: Report, *, urgent: bool) -> Reading | None:
+        """Report, and read the shared rate; None: the database is away."""
 
 
 class SharedPace:
-    """The pace of one process among others; see `campus.http.shared.Pace`.
+    """The pace of one process among others; see `campus.http.shared.Pace`. process: its id among them."""
 
-    Budget and permits are by the database's clock; `_ahead` is how far that is ahead of ours."""
-
-    def __init__(self, database: Database, name: str) -> None:
-        self._database, self._name = database, name
-        self._budget = Budget()
-        self._exchanging = threading.Lock()
-        self._moments: deque[float] = deque()
-        self._free_until = self._blocked_until = self._look_at = float("-inf")
-        self._ahead = 0.0
-        self._answers: list[tuple[float, bool, float]] = []
+    def __init__(self, table: Table, process: str) -> None:
+        self._table, self._process = table, process
+        self._reading: Reading | None = None
+        # By the monotonic clock: of the last reading, of the first with its decision, of the last report.
+        self._read_at = self._decision_read_at = self._reported_at = -math.inf
+        self._blocked_until = -math.inf
+        # The moment of the last request, and what the moments follow.
+        self._last = -math.inf
+        self._follows: tuple[float, float, float] | None = None
+        self._answers: list[Answers] = []
         self._sent = 0
+        self._has_waited = True
+        self._waiting = 0
         self._exchanges: set[asyncio.Task[None]] = set()
+        # While the database is away.
+        self._own_budget: Budget | None = None
 
     def acquire(self, now: float) -> float:
-        """0 grants one request; more are the seconds to wait before asking again."""
-        if self._database.is_away(now):
-            return self._budget.acquire(now + self._ahead)
-        if now < self._blocked_until:
-            return self._blocked_until - now
-        if now < self._free_until:
-            self._lease_soon(self._free_until - now, 0)
-            self._sent += 1
-            return 0.0
-        while self._moments and self._moments[0] < now - LATE:
-            self._moments.popleft()
-        if self._moments and self._moments[0] <= now:
-            self._moments.popleft()
-            return 0.0
-        return (self._moments[0] if self._moments else max(self._look_at, now + 0.001)) - now
+        """0 grants a request; a positive result is the seconds to wait before the next call."""
+        if self._table.is_away(now):
+            return max(0.0, self._blocked_until - now) or self._alone(now).acquire(now)
+        if not self._has_share(now):
+            return RETRY_SECONDS
+        self._exchange_if_due(now)
+        share, last = self._share_and_last(now)
+        moment = max(last + 1 / share, self._blocked_until)
+        if now < moment:
+            self._has_waited = True
+            return moment - now
+        self._last = max(moment, now - SLACK)
+        self._sent += 1
+        return 0.0
 
-    async def rest(self, seconds: float, waiting: int) -> None:
-        """Wait for the next permit, or lease some."""
-        now = time.monotonic()
-        if self._moments or now < max(self._look_at, self._blocked_until) or self._database.is_away(now):
-            if self._moments:
-                self._lease_soon(self._moments[-1] - now, waiting)
-            await asyncio.sleep(seconds)
-        else:
-            await self.exchange(waiting)
+    async def rest(self, seconds: float) -> None:
+        """Wait for so many seconds, or until the next exchange is due."""
+        self._waiting += 1
+        try:
+            now = time.monotonic()
+            if not self._has_share(now) and not self._table.is_away(now):
+                await self.exchange()
+                if self._has_share(time.monotonic()):
+                    return
+            await asyncio.sleep(min(seconds, EXCHANGE_SECONDS))
+        finally:
+            self._waiting -= 1
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
-        """Learn from an answer; one that asks for a pause is passed on at once."""
-        if self._database.is_away(now):
-            self._budget.answered(granted + self._ahead, now + self._ahead, refused, pause)
-            return
-        self._answers.append((granted + self._ahead, refused, pause))
+        """Record an answer. An answer that demands a pause is reported at once."""
+        is_new = pause > 0 and now >= self._blocked_until
         if pause:
             self._blocked_until = max(self._blocked_until, now + pause)
-            self._free_until = float("-inf")
-            self._moments.clear()
-            self._begin_exchange(0)
+        if self._table.is_away(now):
+            self._alone(now).answered(granted, now, refused, pause)
+            return
+        offset, decided = 0.0, -math.inf
+        if self._reading is not None:
+            offset = self._reading.clock_offset
+            if granted >= self._decision_read_at:
+                decided = self._reading.rate.budget.decided
+        answer, last = Answers(now + offset, decided, refused, pause, 1), self._answers[-1:]
+        if last and last[0].is_like(answer):
+            last[0].number += 1
+        else:
+            self._answers.append(answer)
+        if is_new:
+            self._begin_exchange(urgent=True)
+        else:
+            self._exchange_if_due(now)
 
-    def _lease_soon(self, left: float, wanted: int) -> None:
-        """Lease more before the last permit is used: on a busy machine the database answers late."""
-        if left < SOON and not self._exchanges:
-            self._begin_exchange(wanted)
+    async def exchange(self, *, urgent: bool = False) -> None:
+        """Report to the other processes, and read the rate."""
+        now = time.monotonic()
+        waits = self._has_waited or self._waiting > 0
+        wants = math.inf if waits else MORE * self._sent / max(now - self._reported_at, RETRY_SECONDS)
+        report = Report(self._process, wants, self._answers)
+        self._reported_at, self._answers, self._sent, self._has_waited = now, [], 0, False
+        reading = await self._table.exchange(report, urgent=urgent)
+        if reading is None:
+            return
+        self._own_budget = None
+        now = time.monotonic()
+        if self._reading is None or self._reading.rate.budget.decided != reading.rate.budget.decided:
+            self._decision_read_at = now
+        self._reading, self._read_at = reading, now
+        blocked_until = reading.rate.budget.blocked_until - reading.clock_offset
+        self._blocked_until = max(self._blocked_until, blocked_until)
 
-    def _begin_exchange(self, wanted: int) -> None:
-        task = asyncio.get_running_loop().create_task(self.exchange(wanted))
+    def _has_share(self, now: float) -> bool:
+        if self._reading is None or now >= self._read_at + FRESH:
+            return False
+        return self._process in self._reading.rate.wants
+
+    def _exchange_if_due(self, now: float) -> None:
+        if now >= self._reported_at + EXCHANGE_SECONDS and not self._exchanges:
+            self._begin_exchange(urgent=False)
+
+    def _begin_exchange(self, *, urgent: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self.exchange(urgent=urgent))
         self._exchanges.add(task)
         task.add_done_callback(self._exchanges.discard)
 
-    async def exchange(self, wanted: int) -> None:
-        """Tell of the answers so far, and lease so many permits at most."""
-        await self._database.run(lambda connection: self._exchange(connection, wanted))
+    def _share_and_last(self, now: float) -> tuple[float, float]:
+        """The share of the rate, and the moment after which the next request is due."""
+        assert self._reading is not None
+        rate, offset = self._reading.rate, self._reading.clock_offset
+        budget, share, place = rate.budget, rate.share(self._process, now + offset), rate.place(self._process)
+        follows = (budget.decided, budget.blocked_until, place)
+        if follows != self._follows:
+            # From the decision or the end of the pause on, the processes send one after the other.
+            self._follows = follows
+            begins = max(0.0, budget.decided, budget.blocked_until) - offset
+            turns = math.ceil(max(0.0, now - begins) * share - place) - 1
+            self._last = begins + (turns + place) / share
+        return share, self._last
 
-    def _exchange(self, connection: Connection, wanted: int) -> None:
-        with self._exchanging:
-            answers, self._answers = self._answers, []
-            sent, self._sent = self._sent, 0
-            connection.execute(text(ALONE), {"name": self._name})
-            before = time.monotonic()
-            now = float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
-            self._ahead = now - (before + time.monotonic()) / 2
-            state: dict[str, Any] = json.loads(held(connection, self._name) or b"{}")
-            self._budget = budget = Budget.of(state.get("budget", {}))
-            budget.sent(now, sent)
-            for granted, refused, pause in answers:
-                budget.answered(granted, now, refused, pause)
-            self._lease(budget, now, wanted)
-            keep(connection, self._name, json.dumps({"budget": budget.state()}).encode())
-
-    def _lease(self, budget: Budget, now: float, wanted: int) -> None:
-        moments, ours = budget.moments(now, wanted, now + AHEAD), self._ahead
-        # A pause may have been asked for since the answers were told.
-        self._blocked_until = max(self._blocked_until, budget.blocked_until - ours)
-        self._free_until = now - ours + AHEAD if moments is None else float("-inf")
-        self._moments.extend(moment - ours for moment in moments or ())
-        if moments == []:
-            self._look_at = max(budget.free_from(now) - AHEAD / 2, now + LOOK) - ours
+    def _alone(self, now: float) -> Budget:
+        """The budget while the database is away: it begins with the last share."""
+        if self._own_budget is None:
+            self._own_budget = Budget()
+            reading = self._reading
+            if reading and reading.rate.budget.has_limit and self._process in reading.rate.wants:
+                share = reading.rate.share(self._process, self._read_at + reading.clock_offset)
+                self._own_budget = Budget.at(share, now)
+        return self._own_budget

@@ -1,4 +1,4 @@
-"""Bytes that nobody reads without the platform's credentials: AES-256-GCM, as encrypted Parquet has it."""
+"""Encrypts bytes with the platform's credentials: AES-256-GCM, by Parquet's encryption."""
 
 import hashlib
 import hmac
@@ -10,19 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.parquet import encryption as parquet_encryption
 
-# Of newer functions its stubs know nothing.
+# The stubs of pyarrow lack the newer functions.
 encryption: Any = parquet_encryption
 
-# A key of its own for each sealing comes of these many random bytes.
+#: Random bytes that derive a new key for each sealing.
 SALT = 16
 
 
 class Unreadable(Exception):
-    """It was sealed with other credentials, for another name, or is torn."""
+    """Content that was sealed with other credentials or for another name, or that is torn."""
 
 
 class Seal:
-    """Seals with a key that follows from the client's secret, which all workers have in their settings."""
+    """Encrypts with a key derived from the client secret, which all workers have in their settings."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
         self._key = hashlib.scrypt(
@@ -30,18 +30,18 @@ class Seal:
         )
 
     def close(self, name: str, content: bytes) -> bytes:
-        """Seal what is kept under this name."""
+        """Encrypt the content of a name."""
         salt, sealed = os.urandom(SALT), io.BytesIO()
         properties = encryption.create_encryption_properties(
-            self._own(salt), aad_prefix=name.encode(), store_aad_prefix=False
+            self._key_of(salt), aad_prefix=name.encode(), store_aad_prefix=False
         )
         pq.write_table(pa.table({"content": [content]}), sealed, encryption_properties=properties)
         return salt + sealed.getvalue()
 
     def open(self, name: str, sealed: bytes) -> bytes:
-        """What was sealed under this name; raises Unreadable."""
+        """Decrypt the content of a name. Raises Unreadable."""
         properties = encryption.create_decryption_properties(
-            self._own(sealed[:SALT]), aad_prefix=name.encode()
+            self._key_of(sealed[:SALT]), aad_prefix=name.encode()
         )
         try:
             file = pq.ParquetFile(io.BytesIO(sealed[SALT:]), decryption_properties=properties)
@@ -50,5 +50,5 @@ class Seal:
             raise Unreadable from error
         return content
 
-    def _own(self, salt: bytes) -> bytes:
+    def _key_of(self, salt: bytes) -> bytes:
         return hmac.digest(self._key, salt, "sha256")

@@ -1,11 +1,12 @@
-"""What the workers of a district share of one platform; see `campus.http.shared.Shared`."""
+"""The pace and the tokens that a district's workers share, as a `campus.http.shared.SharedState`."""
 
 import asyncio
 import os
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 import msgspec
@@ -13,26 +14,28 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from campus.http.events import Event
-from campus.http.shared import NoTurn, Pace, SharedToken, Turn
-from pipelines.instance import POSTGRES_URL
-from pipelines.shared.database import Database, held, keep
+from campus.http.shared import NoTokenLock, Pace, SharedToken, TokenLock
+from pipelines.runs.instance import POSTGRES_URL
+from pipelines.shared.database import Database, load_content, store_content
 from pipelines.shared.pace import SharedPace
+from pipelines.shared.rate_table import RateTable
 from pipelines.shared.sealing import Seal, Unreadable
 
-#: Seconds between two tries for a turn, and after which whoever has it is taken to hang.
-TRY = 0.05
+#: Seconds between two attempts to take a lock.
+RETRY_SECONDS = 0.05
+#: Seconds after which the holder of a lock counts as hanging.
 HANGS = 120.0
 T = TypeVar("T")
 
-TAKE_TURN = "SELECT pg_try_advisory_xact_lock(2, hashtext(:name))"
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock(2, hashtext(:name))"
 
 
 class Workers:
-    """One process among those that ask a platform with the same credentials."""
+    """This process among the workers that use a platform with the same credentials."""
 
     def __init__(self, url: str, base_url: str, client_id: str, client_secret: str) -> None:
         self._database = Database(url)
-        self._pace = SharedPace(self._database, f"platform {base_url}")
+        self._pace = SharedPace(RateTable(self._database, f"rate {base_url}"), uuid.uuid4().hex)
         self._seal = Seal(base_url, client_id, client_secret)
 
     @property
@@ -41,48 +44,54 @@ class Workers:
         return self._pace
 
     async def join(self, notify: Callable[[Event], None]) -> None:
-        """Learn what the others know."""
-        self._database.tell = notify
-        await self._pace.exchange(0)
+        """Report this process to the other workers, and read the rate."""
+        self._database.notify = notify
+        await self._pace.exchange()
 
     @asynccontextmanager
-    async def turn(self, name: str) -> AsyncIterator[Turn]:
-        """Wait for the turn at the token of this name; without the database there is nobody to wait for."""
-        connection = await self._database.begin()
+    async def lock_token(self, name: str) -> AsyncIterator[TokenLock]:
+        """Wait for the lock of the token of this name. Without the database, there is no lock."""
+        connection = await self._locked(name)
         if connection is None:
-            yield NoTurn()
+            yield NoTokenLock()
             return
         try:
-            turn = await self._taken(connection, name)
-            yield turn or NoTurn()
-            await _quietly(self._database, connection.commit)
+            sealed = await _run_or_lose(self._database, lambda: load_content(connection, name))
+            token = self._token(name, sealed)
+            yield DatabaseTokenLock(self._database, connection, self._seal, name, token)
+            await _run_or_lose(self._database, connection.commit)
         finally:
             await asyncio.shield(asyncio.to_thread(_close, connection))
 
-    async def _taken(self, connection: Connection, name: str) -> "KeptTurn | None":
+    async def _locked(self, name: str) -> Connection | None:
+        """A connection with the lock; None: the database is away, or the holder hangs.
+
+        Whoever waits has no connection: the database has few."""
         until = time.monotonic() + HANGS
+        while time.monotonic() < until and (connection := await self._database.begin()) is not None:
+            take = partial(connection.scalar, text(TRY_LOCK), {"name": name})
+            is_taken: bool | None = False
+            try:
+                is_taken = await _run_or_lose(self._database, take)
+            finally:
+                if not is_taken:
+                    await asyncio.shield(asyncio.to_thread(_close, connection))
+            if is_taken:
+                return connection
+            await asyncio.sleep(RETRY_SECONDS)
+        return None
 
-        def take() -> bool:
-            return bool(connection.execute(text(TAKE_TURN), {"name": name}).scalar())
-
-        while (taken := await _quietly(self._database, take)) is False and time.monotonic() < until:
-            await asyncio.sleep(TRY)
-        if taken is None:
-            return None
-        sealed = await _quietly(self._database, lambda: held(connection, name))
-        return KeptTurn(self._database, connection, self._seal, name, self._opened(name, sealed))
-
-    def _opened(self, name: str, sealed: bytes | None) -> SharedToken | None:
+    def _token(self, name: str, sealed: bytes | None) -> SharedToken | None:
         try:
-            opened = None if sealed is None else self._seal.open(name, sealed)
-            return None if opened is None else msgspec.json.decode(opened, type=SharedToken)
+            content = None if sealed is None else self._seal.open(name, sealed)
+            return None if content is None else msgspec.json.decode(content, type=SharedToken)
         except (Unreadable, msgspec.DecodeError):
-            # Of other credentials, or of another version.
+            # A token of other credentials, or of another version.
             return None
 
 
-class KeptTurn:
-    """The turn at one token, as long as the connection has its lock."""
+class DatabaseTokenLock:
+    """The lock of a token. The database connection holds it."""
 
     def __init__(
         self, database: Database, connection: Connection, seal: Seal, name: str, token: SharedToken | None
@@ -90,14 +99,14 @@ class KeptTurn:
         self.token = token
         self._database, self._connection, self._seal, self._name = database, connection, seal, name
 
-    async def keep(self, token: SharedToken) -> None:
-        """Keep it for the others, sealed."""
+    async def store(self, token: SharedToken) -> None:
+        """Store the token, encrypted, for the other workers."""
         sealed = self._seal.close(self._name, msgspec.json.encode(token))
-        await _quietly(self._database, lambda: keep(self._connection, self._name, sealed))
+        await _run_or_lose(self._database, lambda: store_content(self._connection, self._name, sealed))
 
 
-async def _quietly(database: Database, work: Callable[[], T]) -> T | None:
-    """Do this in a thread; None: the database has gone away."""
+async def _run_or_lose(database: Database, work: Callable[[], T]) -> T | None:
+    """Run a function in a thread; None: the database is away."""
     try:
         return await asyncio.to_thread(work)
     except SQLAlchemyError as error:
@@ -109,17 +118,17 @@ def _close(connection: Connection) -> None:
     try:
         connection.close()
     except SQLAlchemyError:
-        # It went away, and its locks with it.
+        # The database went away, and released the locks.
         connection.invalidate()
 
 
 @cache
 def workers(url: str, base_url: str, client_id: str, client_secret: str) -> Workers:
-    """Those of this process for a platform, whichever client asks it."""
+    """The shared state of a platform, the same for all clients of this process."""
     return Workers(url, base_url, client_id, client_secret)
 
 
 def shared_with_workers(base_url: str, client_id: str, client_secret: str) -> Workers | None:
-    """What is shared with other workers, in Dagster's Postgres; None: there is none."""
+    """The shared state in Dagster's Postgres; None: there is no Postgres."""
     url = os.environ.get(POSTGRES_URL)
     return workers(url, base_url, client_id, client_secret) if url else None

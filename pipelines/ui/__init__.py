@@ -1,1 +1,1 @@
-"""Dagster's UI behind a guard, and the command that runs it beside the daemon."""
+"""Dagster's UI behind a guard, and the command that runs the UI and the daemon."""

@@ -1,8 +1,7 @@
-"""Refuses requests that a page of another site can make a person's browser send to the UI.
+"""Refuses requests that a page of another site makes a person's browser send to the UI.
 
 Dagster's webserver has no login, and takes mutations by GET, from any page and under any host name. An
-`<img>` on a web page was enough to start a run. The guard stands before all routes.
-"""
+`<img>` on a web page was enough to start a run. The guard precedes all routes."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,9 +12,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 GRAPHQL = "/graphql"
-#: Paths without a page: GraphiQL and queries by GET, and notebooks, which are read by a path in the request.
+#: Paths without a page: GraphiQL, queries by GET, and notebooks, which open any path of the request.
 NOT_FOR_READING = {GRAPHQL, "/notebook", "/dagit/notebook"}
-#: Headers of every response. The policy is enforced beside the one that Dagster's own page has.
+#: Headers of every response. Browsers enforce the policy in addition to the policy of Dagster's own page.
 RESPONSE_HEADERS = {
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
@@ -48,7 +47,7 @@ class Guard:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a refused request here, and hand on the rest."""
+        """Answer refused requests, and pass on the others."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -65,20 +64,20 @@ class Guard:
 
 
 def guarded(app: ASGIApp, hosts: Iterable[str]) -> ASGIApp:
-    """Put the guard before an application. `hosts`: names that a request may have in its Host header, without
-    a port, IPv6 addresses in brackets."""
+    """An application behind the guard. `hosts`: allowed names in the Host header, without port, IPv6
+    addresses in brackets."""
     return Guard(TrustedHostMiddleware(app, list(hosts), www_redirect=False))
 
 
 def refusal_of(scope: Scope) -> Refusal | None:
-    """Say why a request is refused; None: it goes on, and Starlette compares its host with the list."""
+    """Why a request is refused; None: it passes, and Starlette then checks its host."""
     if scope["type"] == "lifespan":
         return None
     headers, path = Headers(scope=scope), scope["path"]
-    # Of several headers Starlette takes the first, and another server might take the last.
+    # With several Host headers Starlette takes the first, and another server might take the last.
     if len(headers.getlist("host")) != 1:
         return Refusal(400, "a request has one Host header")
-    # Routes are regular expressions, whose $ also matches before a line feed at the end.
+    # Routes are regular expressions, whose $ also matches before a final line feed.
     if not path.isprintable() or ".." in path.split("/"):
         return Refusal(400, "there is no such path")
     if not _has_own_origin(headers) or (_is_from_another_site(headers) and not _opens_a_page(scope, headers)):
@@ -96,22 +95,22 @@ def refusal_of(scope: Scope) -> Refusal | None:
 
 def _has_own_origin(headers: Headers) -> bool:
     """Whether a request names no origin, or the origin of the UI's own pages."""
-    own = {f"{scheme}://{headers['host']}".lower() for scheme in ("http", "https")}
-    return {origin.lower() for origin in headers.getlist("origin")} <= own
+    allowed = {f"{scheme}://{headers['host']}".lower() for scheme in ("http", "https")}
+    return {origin.lower() for origin in headers.getlist("origin")} <= allowed
 
 
 def _is_from_another_site(headers: Headers) -> bool:
-    """Whether the browser says that a page of another site, or of another port, makes the request."""
+    """Whether the browser reports that a page of another site or port makes the request."""
     return not set(headers.getlist("sec-fetch-site")) <= {"same-origin", "none"}
 
 
 def _opens_a_page(scope: Scope, headers: Headers) -> bool:
-    """Whether a person follows a link to the UI in a window of its own."""
+    """Whether a person follows a link that opens the UI as a page."""
     request = (scope.get("method"), headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
     return request == ("GET", "navigate", "document")
 
 
 def _media_type(headers: Headers) -> str:
-    """The type of the body, without its parameters; empty where no or several headers name it."""
+    """The type of the body, without parameters; empty with no header or several headers."""
     types = headers.getlist("content-type")
     return types[0].partition(";")[0].strip().lower() if len(types) == 1 else ""

@@ -1,4 +1,4 @@
-"""`campus ui`: a webserver and a daemon, which one command starts, watches and stops."""
+"""`campus ui`: starts, watches and stops a webserver and a daemon."""
 
 import os
 import socket
@@ -6,35 +6,35 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.cli.commands import order_partitions
-from pipelines.cli.display import complain, console, errors
-from pipelines.cli.session import terminated_as_interrupted
-from pipelines.daemon_lock import lock_daemon
+from pipelines.cli.actions.load import order_partitions
+from pipelines.cli.command_session import interrupt_on_signals
+from pipelines.cli.terminal.display import complain, console, errors
 from pipelines.district import programs
-from pipelines.options import is_loopback
-from pipelines.program import Program, stop
-from pipelines.settings import Settings, no_platform
+from pipelines.runs.child_program import Program, stop
+from pipelines.runs.daemon_lock import lock_daemon
+from pipelines.settings.options import is_loopback
+from pipelines.settings.settings import Settings, no_platform
 from pipelines.ui.addresses import is_wildcard
 
-#: Below the home: what the webserver and the daemon have to say.
+#: Below the home: the logs of the webserver and the daemon.
 FOLDER = "ui"
-#: Seconds between two looks at the programs, and those that they have to stop.
-LOOK, STOPPING = 0.2, 20.0
-#: Bytes of a log from which on the next start begins a new one; the one before is kept beside it.
+#: Seconds between two checks of the programs, and seconds that they have to stop.
+CHECK_SECONDS, STOP_SECONDS = 0.2, 20.0
+#: A start moves a log with more bytes aside, and begins a new log.
 LOG_BYTES = 5_000_000
 
 
 def run_ui(settings: Settings, host: str, port: int, *, allow_launch: bool) -> int:
-    """Serve the UI, with a daemon where none runs yet, until Ctrl-C or SIGTERM stops both. The exit status.
+    """Serve the UI until Ctrl-C or SIGTERM, with a daemon unless one runs already. Returns the exit status.
 
-    Raises OSError where the address is taken or the home cannot be written."""
+    Raises OSError if the address is taken or the home cannot be written."""
     _check_address(host, port)
     order_partitions(settings)
     webserver = Program(
         "webserver", programs.webserver(host, port, allow_launch), _log(settings, "webserver")
     )
     running = [webserver]
-    with terminated_as_interrupted():
+    with interrupt_on_signals():
         try:
             webserver.start()
             lock = lock_daemon(settings)
@@ -47,7 +47,7 @@ def run_ui(settings: Settings, host: str, port: int, *, allow_launch: bool) -> i
                 os.close(lock)
             _say("Starting.")
             while webserver.status is None and not _answers(host, port):
-                time.sleep(LOOK)
+                time.sleep(CHECK_SECONDS)
             if webserver.status is None:
                 _say_ready(settings, host, port, allow_launch=allow_launch)
             return _watch(running)
@@ -55,11 +55,11 @@ def run_ui(settings: Settings, host: str, port: int, *, allow_launch: bool) -> i
             _say("Stopping.")
             return 0
         finally:
-            stop(running, STOPPING)
+            stop(running, STOP_SECONDS)
 
 
 def _watch(running: list[Program]) -> int:
-    """Wait for a program to end by itself, and say which it was. The exit status."""
+    """Wait until a program ends by itself, and report that program. Returns the exit status."""
     while True:
         for program in running:
             if program.status is not None:
@@ -70,11 +70,13 @@ def _watch(running: list[Program]) -> int:
                     f"the {program.what} has ended with status {program.status}: see {program.log}. {others}"
                 )
                 return 1
-        time.sleep(LOOK)
+        time.sleep(CHECK_SECONDS)
 
 
 def _say_ready(settings: Settings, host: str, port: int, *, allow_launch: bool) -> None:
-    _say(f"The UI is on {_address(host, port)} (Ctrl-C stops it). Warnings are in {settings.home / FOLDER}.")
+    local = "127.0.0.1" if is_wildcard(host) else host
+    address = f"http://{f'[{local}]' if ':' in local else local}:{port}"
+    _say(f"The UI is on {address} (Ctrl-C stops it). Warnings are in {settings.home / FOLDER}.")
     if settings.embedded:
         _say("The schools are made-up: each run that loads starts the embedded simulator.")
     elif problem := no_platform(settings):
@@ -89,7 +91,7 @@ def _say_ready(settings: Settings, host: str, port: int, *, allow_launch: bool) 
 
 
 def _check_address(host: str, port: int) -> None:
-    """Raises OSError, in words, where the webserver could not listen."""
+    """Raises OSError with a message for the user if the webserver could not listen."""
     try:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -105,20 +107,15 @@ def _check_address(host: str, port: int) -> None:
 
 
 def _answers(host: str, port: int) -> bool:
-    """Whether the webserver takes connections: it does once it has loaded all definitions."""
+    """Whether the webserver takes connections, which means that all definitions are loaded."""
     local = ("::1" if host == "::" else "127.0.0.1") if is_wildcard(host) else host
     with suppress(OSError), socket.create_connection((local, port), timeout=1):
         return True
     return False
 
 
-def _address(host: str, port: int) -> str:
-    local = "127.0.0.1" if is_wildcard(host) else host
-    return f"http://{f'[{local}]' if ':' in local else local}:{port}"
-
-
 def _log(settings: Settings, name: str) -> Path:
-    """Where a program writes. A long log of earlier starts makes room."""
+    """The log of a program. Moves a long log of earlier starts aside."""
     log = settings.home / FOLDER / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LOG_BYTES:
@@ -126,9 +123,9 @@ def _log(settings: Settings, name: str) -> Path:
     return log
 
 
-def _warn(words: str) -> None:
-    errors.print(f"warning: {words}", markup=False, soft_wrap=True)
+def _warn(message: str) -> None:
+    errors.print(f"warning: {message}", markup=False, soft_wrap=True)
 
 
-def _say(words: str) -> None:
-    console.print(words, markup=False, soft_wrap=True)
+def _say(message: str) -> None:
+    console.print(message, markup=False, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Writing to the platform: the commands' and jobs' common ground."""
+"""Writes to the platform: the work behind the commands and jobs of rosters, marks and swipes."""

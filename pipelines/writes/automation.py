@@ -1,4 +1,5 @@
-"""Definitions that write to the platform without a person: for arriving files, and for waiting swipes."""
+"""The jobs and sensors that write to the platform by themselves: for arriving files and for waiting
+swipes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -7,13 +8,13 @@ from pathlib import Path
 
 import dagster as dg
 
-from pipelines.interrupted import UNFINISHED
-from pipelines.launches import FINAL_TAG
-from pipelines.settings import Settings
+from pipelines.runs.interrupted_runs import UNFINISHED
+from pipelines.runs.launchers import FINAL_TAG
+from pipelines.settings.settings import Settings
 from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
 from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
 from pipelines.writes.runs import FILE_TAG
-from writeback.inbox.folder import DAY, Arrived, arrived, remove_old
+from writeback.inbox.folder import DAY, InboxFile, list_arrived, remove_old
 from writeback.inbox.requests import (
     AGAIN_AFTER,
     Memory,
@@ -27,35 +28,36 @@ from writeback.kinds import ROSTERS
 from writeback.store.location import store_path
 from writeback.store.store import Store
 
-#: By what a file is, the job that reads it.
+#: The job for each kind of file.
 JOBS = {ROSTERS: PLAN_ROSTER} | {kind: definition.job for kind, definition in FILE_JOBS.items()}
-#: What is written comes before loads that wait.
+#: Writes go before queued loads.
 PRIORITY = {"dagster/priority": "10"}
-#: On a run that sends the swipes that wait: of which school.
+#: On a run that sends waiting swipes: the school.
 OUTBOX_TAG = "campus/outbox"
-#: After so many the pause is a day.
+#: After so many failures in a row the pause is a day.
 MOST_FAILURES = 8
 
 
 def writes_definitions(settings: Settings) -> dg.Definitions:
-    """The jobs that write to the platform, and what starts them; nothing where nothing may be written and no
-    folder is looked at."""
+    """The jobs that write to the platform, and their sensors; empty if writing is off and no folder is
+    set."""
     folder = settings.options.writes.inbox.folder
     if folder is None and not settings.allow_writes:
         return dg.Definitions()
     jobs = [planning_job(settings), applying_job(settings), *(file_job(settings, kind) for kind in FILE_JOBS)]
     sensors = [files_sensor(settings, folder, kind, job) for kind, job in JOBS.items()] if folder else []
-    waiting = [swipes_sensor(settings)] if settings.allow_writes else []
+    if settings.allow_writes:
+        sensors.append(swipes_sensor(settings))
     assets = [*ASSETS, *(job.asset for job in FILE_JOBS.values())]
-    return dg.Definitions(assets=assets, jobs=jobs, sensors=[*sensors, *waiting])
+    return dg.Definitions(assets=assets, jobs=jobs, sensors=sensors)
 
 
 def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.SensorDefinition:
-    """The sensor that asks for a run for each file of a kind that has arrived."""
+    """The sensor that requests a run for each arrived file of a kind."""
 
     @dg.sensor(
         name=f"{kind}_that_arrive",
-        # By its name: Dagster makes a sensor of a job anew, and warns of a parameter that nobody has given.
+        # By name: from a job object Dagster builds the sensor again, and warns about an unset parameter.
         job_name=job,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=30,
@@ -64,7 +66,7 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         memory, warn = memory_of(context.cursor), context.log.warning
         try:
-            files = arrived(folder, kind, settings.school_ids, warn)
+            files = list_arrived(folder, kind, settings.school_ids, warn)
             _remove_old(settings, folder, kind, files, memory, warn)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
@@ -76,7 +78,13 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
         due = to_read(kind, files, memory, lambda request: _has_ended(context.instance, request), warn)
         context.update_cursor(cursor_of(memory))
         for file in due:
-            yield _run_request(file, job, memory.requests[file.path])
+            request = memory.requests[file.path]
+            config = {"school_id": file.school_id, "file": file.name, "stamp": request.stamp}
+            yield dg.RunRequest(
+                run_key=f"{request.key}|{request.times}",
+                run_config={"ops": {job: {"config": config}}},
+                tags={FILE_TAG: request.key, **PRIORITY},
+            )
         if not due:
             yield dg.SkipReason(f"No new file is in {folder}.")
 
@@ -87,11 +95,11 @@ def _remove_old(
     settings: Settings,
     folder: Path,
     kind: str,
-    files: Iterable[Arrived],
+    files: Iterable[InboxFile],
     memory: Memory,
     warn: Callable[[str], None],
 ) -> None:
-    """Remove files that are not needed any more, once a day."""
+    """Remove old files once a day."""
     now = time.time()
     if now - memory.cleaned < DAY:
         return
@@ -101,18 +109,9 @@ def _remove_old(
         warn(problem)
 
 
-def _run_request(file: Arrived, job: str, request: Request) -> dg.RunRequest:
-    config = {"school_id": file.school_id, "file": file.name, "stamp": request.stamp}
-    return dg.RunRequest(
-        run_key=f"{request.key}|{request.times}",
-        run_config={"ops": {job: {"config": config}}},
-        tags={FILE_TAG: request.key, **PRIORITY},
-    )
-
-
 def _has_ended(instance: dg.DagsterInstance, request: Request) -> bool | None:
-    """Whether the last run for a file needs no other run: it succeeded, or failed by the file's content.
-    None: it has not ended."""
+    """Whether the last run for a file was the last one needed: it succeeded, or failed by the file's content.
+    None: the run has not ended."""
     last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: request.key}), limit=1)), None)
     if last is None or not last.is_finished:
         return None
@@ -120,20 +119,21 @@ def _has_ended(instance: dg.DagsterInstance, request: Request) -> bool | None:
 
 
 def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
-    """The sensor that has the swipes sent that wait in the outbox, as the platform was away."""
+    """The sensor that requests runs for the swipes in the outbox, which wait since the platform was away."""
 
     @dg.sensor(
         name="swipes_that_wait",
         job_name=SEND_SWIPES,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=60,
-        description="Swipes that wait in the outbox, tried after ten minutes and ever longer pauses.",
+        description="Swipes that wait in the outbox, sent again after ten minutes and then longer pauses.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         schools: list[int] = []
         if store_path(settings.home).exists():
             with Store(settings.home) as store:
-                schools = of_settings(settings, store.outbox.schools_waiting())
+                waiting = store.outbox.schools_waiting()
+            schools = [id for id in waiting if settings.school_ids is None or id in settings.school_ids]
         due = [school_id for school_id in schools if _is_time(context.instance, school_id)]
         for school_id in due:
             yield dg.RunRequest(
@@ -146,20 +146,13 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
     return sensor
 
 
-def of_settings(settings: Settings, schools: Iterable[int]) -> list[int]:
-    """The schools that the settings name, too."""
-    return [
-        school_id for school_id in schools if settings.school_ids is None or school_id in settings.school_ids
-    ]
-
-
 def _is_time(instance: dg.DagsterInstance, school_id: int) -> bool:
-    """Whether no run sends swipes now, and the pause since the last run for this school is over. The pause
-    grows with each failure, up to a day."""
+    """Whether no run sends swipes now, and the pause after the school's last run is over. The pause doubles
+    with each failure, up to a day."""
     sending = dg.RunsFilter(job_name=SEND_SWIPES, statuses=UNFINISHED)
     if instance.get_run_records(sending, limit=1):
         return False
-    mine = instance.get_run_records(dg.RunsFilter(tags={OUTBOX_TAG: str(school_id)}), limit=MOST_FAILURES)
-    failures = list(takewhile(lambda record: not record.dagster_run.is_success, mine))
+    runs = instance.get_run_records(dg.RunsFilter(tags={OUTBOX_TAG: str(school_id)}), limit=MOST_FAILURES)
+    failures = list(takewhile(lambda record: not record.dagster_run.is_success, runs))
     pause = AGAIN_AFTER * 2.0 ** max(len(failures) - 1, 0)
-    return not mine or time.time() - mine[0].create_timestamp.timestamp() >= pause
+    return not runs or time.time() - runs[0].create_timestamp.timestamp() >= pause

@@ -1,4 +1,4 @@
-"""The context and the result of every piece of writing, for commands and runs alike."""
+"""The context and the result of each write task, for commands and runs alike."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from campus.http.errors import CampusError, PlatformUnavailable
-from loading.commit import Loaded
-from loading.runtime import Runtime
-from pipelines.settings import Settings
+from loading.connection.runtime import Runtime
+from loading.slices.commit import Loaded
+from pipelines.settings.settings import Settings
 from pipelines.writes.session import open_write_session
-from warehouse.load.load_log import now
-from warehouse.load.log_writer import batched
+from warehouse.load.logs.load_log import now
+from warehouse.load.logs.writer import batched
 from writeback.outcomes import RowOutcome, write_outcomes
 from writeback.roster.plan_file import PLANS
 from writeback.session import WriteSession
@@ -20,34 +20,34 @@ from writeback.store.journal import Provenance
 
 @dataclass(frozen=True)
 class WriteContext:
-    """The context of a piece of writing."""
+    """The context of a write task."""
 
     settings: Settings
     runtime: Runtime
     session: WriteSession
     school_id: int
-    #: True: shows what would be written.
+    #: True: only shows what would be written.
     dry: bool
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a piece of writing."""
+    """The result of a write task."""
 
     outcomes: Sequence[RowOutcome]
     #: Slices that were read again.
     loaded: Sequence[Loaded] = ()
-    #: Why writing stopped; empty: it did not.
+    #: Why writing stopped; empty: it did not stop.
     problem: str = ""
-    #: Reads again what was written, once the outcomes are on disk.
+    #: Reads the written rows again, after the outcomes are on disk.
     reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
-    #: What else is to be known.
+    #: Further notes for the user.
     notes: Sequence[str] = ()
-    #: What is wrong with the platform or its data.
+    #: Problems of the platform or its data.
     warnings: Sequence[str] = ()
-    #: By Ctrl-C or the like.
+    #: By Ctrl-C or a signal.
     interrupted: bool = False
-    #: What to do next.
+    #: The next step for the user.
     next: str = ""
 
 
@@ -64,14 +64,14 @@ async def carry_out(
     dry: bool = False,
     results: Path | None = None,
 ) -> Done:
-    """Do the work for a school. results: where what became of each row is written.
+    """Do the work for a school. `results`: the file for the outcome of each row.
 
-    Raises what `work` raises."""
+    Raises the errors of `work`."""
     async with open_write_session(settings, runtime, provenance, dry=dry) as session:
         done = await work(WriteContext(settings, runtime, session, school_id, dry))
         has_results = any(row.outcome != "waiting" for row in done.outcomes)
         if results is not None and has_results and not dry:
-            # On disk before anything more is asked of a platform that may be away by now.
+            # On disk before the next request, since the platform may be away by now.
             write_outcomes(results, done.outcomes)
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -80,7 +80,7 @@ async def carry_out(
 
 
 async def read_again(runtime: Runtime, done: Done) -> Done:
-    """Read again what was written, as far as the platform lets us."""
+    """Read the written rows again, as far as the platform is available."""
     if done.reread is None:
         return done
     try:
@@ -91,7 +91,7 @@ async def read_again(runtime: Runtime, done: Done) -> Done:
 
 
 def unread(loaded: Iterable[Loaded]) -> list[str]:
-    """The slices that could not be read again, in words."""
+    """A line for each slice that could not be read again."""
     return [
         f"{load.spec.name} {load.slice} could not be read again: {load.message}"
         for load in loaded
@@ -100,5 +100,5 @@ def unread(loaded: Iterable[Loaded]) -> list[str]:
 
 
 def results_path(settings: Settings, what: str) -> Path:
-    """The path of a result file, which has the outcome of each row."""
+    """The path of a result file with the outcome of each row."""
     return settings.home / PLANS / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

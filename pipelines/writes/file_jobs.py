@@ -1,4 +1,4 @@
-"""The jobs of files that come again and again: the marks of lessons, and swipes."""
+"""The jobs for recurring files: marks of lessons, and swipes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from pathlib import Path
 import dagster as dg
 import uvloop
 
-from assets.resource_assets import asking_runtime
-from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import Settings, needs_school
+from assets.shared.resource_assets import platform_runtime
+from campus.files.table_file import FileContent
+from pipelines.notices.notice import PLATFORM_QUOTE
+from pipelines.settings.settings import Settings, needs_school
 from pipelines.writes.context import Done, Work, carry_out, results_path, unread
 from pipelines.writes.marks import write_marks
 from pipelines.writes.runs import (
     ArrivedFile,
-    failures_told,
+    failures_as_dagster,
     file_of_run,
-    final,
-    put_away,
-    told_of,
+    mark_final,
+    move_away,
+    public_text,
 )
 from pipelines.writes.session import provenance_of
 from pipelines.writes.swipes import queue_swipes, send_swipes
-from writeback.files.table_file import FileContent
 from writeback.kinds import ATTENDANCE, SWIPES
-from writeback.notes import forget, leave_note, prune
+from writeback.notes import delete_old, leave_note, remove_note
 from writeback.outcomes import counted, in_words
 from writeback.store.notes import Note
 
@@ -37,10 +37,10 @@ class FileJob:
     """A job that writes the content of a file."""
 
     job: str
-    #: The name of the step's definition, which may not be the job's.
+    #: The name of the step's definition, which must differ from the job's name.
     step: str
     asset: dg.AssetSpec
-    #: Makes the work of a file; raises TableError.
+    #: The work for a file; raises TableError.
     work: Callable[[Settings, int, FileContent | None], Work]
     description: str
 
@@ -62,16 +62,16 @@ FILE_JOBS = {
     ATTENDANCE: FileJob(
         "write_attendance",
         "write_marks_of_one_file",
-        _asset(ATTENDANCE, "What became of the marks of the last file."),
+        _asset(ATTENDANCE, "The outcomes of the marks in the last file."),
         _marks,
-        "Write the marks of lessons of a file.",
+        "Write the marks of lessons in a file.",
     ),
     SWIPES: FileJob(
         SEND_SWIPES,
         "send_swipes_of_one_school",
-        _asset(SWIPES, "What became of the swipes that were sent last."),
+        _asset(SWIPES, "The outcomes of the swipes that were sent last."),
         _swipes,
-        "Put the swipes of a file, if there is one, into the outbox, and send what waits there of a school.",
+        "Put the swipes of a file, if any, into the outbox, and send the school's waiting swipes.",
     ),
 }
 
@@ -82,28 +82,28 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
 
     @dg.op(name=definition.step, pool="platform", required_resource_keys={"campus"})
     def step(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
-        prune(settings.home, settings.options.writes.keep_plans)
+        delete_old(settings.home, settings.options.writes.keep_plans)
         results = results_path(settings, f"{kind}-{config.school_id}-{context.run_id[:8]}")
         try:
-            with failures_told(context):
+            with failures_as_dagster(context):
                 needs_school(settings, config.school_id)
-                # Swipes that wait in the outbox are sent without a file.
-                waits_only = kind == SWIPES and not config.file
-                arrived = None if waits_only else file_of_run(context, settings, kind, config)
-                if arrived is None and not waits_only:
+                # Swipes in the outbox are sent without a file.
+                outbox_only = kind == SWIPES and not config.file
+                arrived = None if outbox_only else file_of_run(context, settings, kind, config)
+                if arrived is None and not outbox_only:
                     return
                 done = _carry_out(context, settings, kind, config, arrived and arrived[0], results)
         except dg.Failure as failure:
-            _note(settings, kind, config, results, problem=told_of(failure))
+            _note(settings, kind, config, results, problem=public_text(failure))
             raise
         _show(context, definition, config.school_id, done, results)
         refused, problem = counted(done.outcomes)["refused"], _problem(done)
-        # Of swipes that wait `campus status` tells by itself.
-        told_problem = "" if kind == SWIPES else problem.partition(THEIR_WORDS)[0]
-        _note(settings, kind, config, results, problem=told_problem, refused=refused)
+        # `campus status` reports waiting swipes by itself.
+        public_problem = "" if kind == SWIPES else problem.partition(PLATFORM_QUOTE)[0]
+        _note(settings, kind, config, results, problem=public_problem, refused=refused)
         if arrived is not None and (kind == SWIPES or not problem):
-            # Swipes are in the outbox, whatever becomes of them.
-            put_away(context, settings, kind, arrived[1])
+            # Swipes are in the outbox, so their file is not needed even after a failure.
+            move_away(context, settings, kind, arrived[1])
         if problem:
             raise dg.Failure(problem, allow_retries=False)
 
@@ -122,12 +122,12 @@ def _carry_out(
     file: FileContent | None,
     results: Path,
 ) -> Done:
-    runtime = asking_runtime(context)
+    runtime = platform_runtime(context)
     source = str(file.path) if file else "the outbox"
     work = FILE_JOBS[kind].work(settings, config.school_id, file)
     if kind == SWIPES:
-        # From now on they are in the outbox, and sent from there.
-        final(context)
+        # The swipes are in the outbox now, which sends them.
+        mark_final(context)
     provenance = provenance_of(context, source)
     return uvloop.run(carry_out(settings, runtime, provenance, config.school_id, work, results=results))
 
@@ -141,18 +141,18 @@ def _note(
     problem: str = "",
     refused: int = 0,
 ) -> None:
-    """Note what a file needs of a person; what waits in the outbox is told for itself."""
+    """Leave a note if a file needs a person. Waiting swipes have reports of their own."""
     note = Note(kind, config.school_id, config.file, str(results), "", refused, problem)
     if refused or (problem and config.file):
         leave_note(settings.home, note)
     else:
-        forget(settings.home, note)
+        remove_note(settings.home, note)
 
 
 def _show(
     context: dg.OpExecutionContext, definition: FileJob, school_id: int, done: Done, results: Path
 ) -> None:
-    """Tell the counts, and what else is to be known."""
+    """Log the notes and warnings, and the counts as a materialization."""
     counts = counted(done.outcomes)
     for line in done.notes:
         context.log.info(line)
@@ -161,14 +161,14 @@ def _show(
     context.log_event(
         dg.AssetMaterialization(
             definition.asset.key,
-            description=f"School {school_id}: what became of each row",
+            description=f"School {school_id}: the outcomes of the rows",
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )
     )
 
 
 def _problem(done: Done) -> str:
-    """Why a file was not written to its end, with the counts; empty: it was."""
+    """Why a file was not written completely, with the counts; empty: all rows have a final outcome."""
     counts = counted(done.outcomes)
     if not (done.problem or counts["waiting"] or counts["unconfirmed"]):
         return ""

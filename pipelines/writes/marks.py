@@ -1,20 +1,20 @@
-"""The marks of a file, written to the platform and read again."""
+"""Writes the marks of a file to the platform, and reads them again."""
 
+from campus.files.table_file import FileContent, TableError, table_in
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
-from loading.commit import Loaded
-from loading.runtime import Runtime
+from loading.connection.runtime import Runtime
+from loading.slices.commit import Loaded
 from loading.tables import TABLES
 from pipelines.writes.context import Done, WriteContext
 from pipelines.writes.reread import cause_of_writing, reread_sessions
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import slice_statuses
+from warehouse.load.logs.load_log import slice_statuses
 from writeback.attendance.marking import Marking
 from writeback.attendance.marks import ClassIndex, plan_marks
-from writeback.files.table_file import FileContent, TableError, table_in
 from writeback.store.store import Store
 
-FORGETS = (
+MARKS_LOST = (
     "The platform forgets the marks that a request leaves out: they were sent again. Set "
     "writes.whole_lessons to true in campus.yaml, so that every request has all marks of its lesson."
 )
@@ -38,15 +38,15 @@ async def write_marks(context: WriteContext, file: FileContent) -> Done:
         outcomes,
         problem=marking.stopped,
         reread=None if marking.stopped else reread,
-        notes=[FORGETS] if marking.whole and not whole_lessons else [],
+        notes=[MARKS_LOST] if marking.whole and not whole_lessons else [],
         warnings=[
-            f"{mark}: the platform forgot this mark, and takes it from nobody again" for mark in marking.lost
+            f"{mark}: the platform forgot this mark, and does not take it again" for mark in marking.lost
         ],
     )
 
 
 def class_index(runtime: Runtime, school_id: int) -> ClassIndex:
-    """The classes of a school as the lake has them. Raises TableError where the school was never loaded."""
+    """The classes of a school in the lake. Raises TableError if the school was never loaded."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
     statuses = slice_statuses(runtime.lake, school_id)
     semesters = {

@@ -1,4 +1,5 @@
-"""A plan as a workbook for the person who decides: what would be created, changed, deleted, and refused."""
+"""A roster plan as a workbook for the person who decides: users to create, change and delete, and refused
+rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +9,28 @@ from typing import Any
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
-from exports.sheets import Language, Words
-from exports.styles import CELL, DEFAULTS, WIDEST, Styles, height_of, paper_for, set_page, text_width
+from exports.spreadsheet.sheets import Language, Words
+from exports.spreadsheet.styles import (
+    CELL,
+    DEFAULTS,
+    WIDEST,
+    Styles,
+    height_of,
+    paper_for,
+    set_page,
+    text_width,
+)
 from writeback.roster.fields import STANDARD, in_chinese
 from writeback.roster.plan import Plan, Step
 
 ROLES = {1: Words("student", "学生"), 2: Words("teacher", "教师"), 8: Words("guardian", "家长")}
-#: Columns that a created row shows first.
+#: The first columns of the sheet of users to create.
 FIRST = ("usin", "name", "graduates_in", "gender", "phone", "email", "status")
 WARD = Words("student", "所属学生")
 LINE, ID, ROLE = Words("line", "行"), Words("platform id", "平台ID"), Words("role", "角色")
 YES, NO = Words("yes", "是"), Words("no", "否")
-#: Nothing of a roster is ever a formula, a link or a number.
-AS_IT_IS = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+#: A roster's text never becomes a formula, a link or a number.
+PLAIN_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 NARROWEST = 6
 TITLE = {"bold": True, "font_size": 14}
 
@@ -35,9 +45,9 @@ class Table:
 
 
 def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
-    """Write the workbook, for this user alone."""
+    """Write the workbook, readable by this user alone."""
     path.touch(mode=0o600)
-    with xlsxwriter.Workbook(path, {**AS_IT_IS, **DEFAULTS}) as book:
+    with xlsxwriter.Workbook(path, {**PLAIN_TEXT, **DEFAULTS}) as book:
         styles = Styles(book)
         tables = [_created(plan), _changed(plan), _gone(plan), _refused(plan)]
         _write_summary(
@@ -48,16 +58,16 @@ def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
 
 
 def _field(name: str, labels: Mapping[str, str] | None = None) -> Words:
-    """The header of a field's column. labels: of the school's own fields."""
+    """The header of a field's column. `labels`: the labels of custom fields."""
     if name in STANDARD:
         return Words(name, f"{in_chinese(name)} {name}")
     label = (labels or {}).get(name, name)
-    own = name if label == name else f"{label} {name}"
-    return Words(own, own)
+    header = name if label == name else f"{label} {name}"
+    return Words(header, header)
 
 
 def _value(name: str, value: Any) -> Any:
-    """A value as people say it: a choice in Chinese is a word."""
+    """A value for people: the code of a choice becomes its Chinese word."""
     standard = STANDARD.get(name)
     words = standard.words if standard else {}
     word = next((word for word, code in words.items() if code == value and word != str(value)), None)
@@ -80,8 +90,8 @@ def _created(plan: Plan) -> Table:
     def row(step: Step) -> tuple[Any, ...]:
         values = (_value(name, step.after.get(name)) for name in fields)
         secret = Words(", ".join(step.secret), "、".join(map(in_chinese, step.secret)))
-        whose = (step.ward,) if wards else ()
-        return (step.line, step.outer_id, _role(step.role), *whose, *values, secret)
+        ward = (step.ward,) if wards else ()
+        return (step.line, step.outer_id, _role(step.role), *ward, *values, secret)
 
     return Table(Words("to create", "将新建"), columns, [row(step) for step in steps])
 
@@ -89,8 +99,8 @@ def _created(plan: Plan) -> Table:
 def _changed(plan: Plan) -> Table:
     before, after = Words("before", "变更前"), Words("after", "变更后")
     wards = (WARD,) if any(step.ward for step in plan.of("change")) else ()
-    who = (LINE, _field("outer_id"), ROLE, ID, _field("name"), *wards)
-    columns = (*who, Words("field", "字段"), before, after)
+    person = (LINE, _field("outer_id"), ROLE, ID, _field("name"), *wards)
+    columns = (*person, Words("field", "字段"), before, after)
     rows = [
         (
             *(step.line, step.outer_id, _role(step.role), step.id, step.name),
@@ -129,12 +139,10 @@ def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
         "campus roster apply，后面写本工作簿或同名的 .json 文件。",
     )
     no_edit = Words(
-        "To edit this workbook changes nothing: what is applied is the .json of the same name.",
+        "Edits of this workbook have no effect: campus applies the .json of the same name.",
         "修改本工作簿不起作用：执行的是同名的 .json 文件。",
     )
-    # A plan of an earlier version has none in Chinese.
-    chinese = plan.chinese_notes or plan.notes
-    notes = [Words(*both) for both in zip(plan.notes, chinese, strict=True)]
+    notes = [Words(*texts) for texts in zip(plan.notes, plan.chinese_notes, strict=True)]
     return [
         (Words("made at (China time)", "生成时间"), plan.made_at),
         (Words("made of", "来源"), plan.source),
@@ -189,7 +197,7 @@ def _write_table(sheet: Worksheet, table: Table, plan: Plan, styles: Styles, lan
 
 
 def _width(cells: Sequence[Any]) -> float:
-    """Characters of a column, with room for the arrow of its filter."""
+    """The width of a column in characters, with room for the arrow of its filter."""
     widest = max(text_width("" if cell is None else str(cell)) for cell in cells)
     return min(max(widest, text_width(str(cells[0])) + 3, NARROWEST) + 1, WIDEST)
 
@@ -199,8 +207,8 @@ def _cell(value: Any, language: Language) -> Any:
 
 
 def _write(sheet: Worksheet, row: int, column: int, value: Any, styles: Styles) -> None:
-    look = styles.of(**CELL, align="left", text_wrap=True)
+    style = styles.of(**CELL, align="left", text_wrap=True)
     if isinstance(value, int) and not isinstance(value, bool):
-        sheet.write_number(row, column, value, look)
+        sheet.write_number(row, column, value, style)
     else:
-        sheet.write_string(row, column, "" if value is None else str(value), look)
+        sheet.write_string(row, column, "" if value is None else str(value), style)

@@ -1,4 +1,4 @@
-"""Reads again by its keys what was written, so that the warehouse shows it before the night."""
+"""Reads written rows again by their keys, so that the warehouse shows the rows before the next night."""
 
 from collections.abc import Collection
 from datetime import date
@@ -12,18 +12,18 @@ from campus.registry import RESOURCES
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
-from loading.commit import Loaded
-from loading.load_slice import Loader
-from loading.runtime import Cause, Runtime
-from loading.strategies import Strategy, read_slices
+from loading.connection.runtime import Cause, Runtime
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader
+from loading.slices.strategies import Strategy, read_slices
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import now, slice_statuses
+from warehouse.load.logs.load_log import now, slice_statuses
 from warehouse.load.slice_reading import RequestedRows
 
 
 def cause_of_writing(run_id: str = "") -> Cause:
-    """The cause of reading again. run_id: of Dagster; empty: a command's."""
+    """The cause of a reread. `run_id`: Dagster's; empty for a command."""
     began = now()
     return Cause(f"write-{began:%Y%m%d-%H%M%S-%f}", run_id, began)
 
@@ -31,15 +31,15 @@ def cause_of_writing(run_id: str = "") -> Cause:
 async def reread_sessions(
     runtime: Runtime, client: Client, cause: Cause, school_id: int, sessions: Collection[Session]
 ) -> list[Loaded]:
-    """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
-    out: they are in no slice."""
+    """Read the classes of these sessions again, in the weeks of the sessions. Sessions outside all semesters
+    have no slice and are left out."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
     statuses = slice_statuses(runtime.lake, school_id)
     loaded = []
     for semester_id, calendar in timeline.calendars.items():
-        own = [session for session in sessions if calendar.first <= session.day <= calendar.last]
-        if own:
-            plan = plan_classes(read_semester(runtime.lake, timeline, statuses, semester_id), own)
+        inside = [session for session in sessions if calendar.first <= session.day <= calendar.last]
+        if inside:
+            plan = plan_classes(read_semester(runtime.lake, timeline, statuses, semester_id), inside)
             loaded += [load async for load in SemesterLoader(runtime, client, cause, plan).load()]
     return loaded
 
@@ -50,7 +50,8 @@ def sessions_of_swipes(
     classes: Collection[tuple[int, date]],
     rooms: Collection[tuple[int, date]],
 ) -> set[Session]:
-    """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
+    """The lessons that swipes may have marked: on a day, all lessons of a class, or of all classes in a
+    room."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
     statuses = slice_statuses(runtime.lake, school_id)
     rows = runtime.lake.read(
@@ -79,7 +80,7 @@ def sessions_of_swipes(
 async def reread_bindings(
     runtime: Runtime, client: Client, cause: Cause, school_id: int, resource: str, ids: Collection[str]
 ) -> list[Loaded]:
-    """Read some cards or devices of a school again. resource: cards or devices."""
+    """Read some cards or devices of a school again. `resource`: cards or devices."""
     spec, sorted_ids = RESOURCES[resource], tuple(sorted(ids))
     query = SliceQuery(school_id, cards=sorted_ids, devices=sorted_ids)
     loader = Loader(runtime, client, cause, {})

@@ -1,42 +1,46 @@
-"""Reads the users of a plan again, so that the warehouse shows them before the night.
+"""Reads the users of a plan again, so that the warehouse shows the users before the next night.
 
-Each user is asked for alone, where so many questions cost less than to read everybody."""
+Reads users one by one if that takes fewer requests than a read of all users."""
 
 import asyncio
 from collections.abc import Sequence
 
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
-from loading.commit import Loaded
 from loading.custom_fields import FIELDS, USERS, with_fields_of
 from loading.load_school import load_school
-from loading.load_slice import Loader
-from loading.strategies import Collectors, Strategy, changes_or_whole
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader
+from loading.slices.strategies import Collectors, Strategy, changes_or_whole
 from loading.tables import TABLES, slice_of
 from warehouse.load.slice_reading import RequestedRows
 from writeback.roster.fields import STUDENT, TEACHER
 from writeback.roster.people import People
 from writeback.roster.plan import Step
 
-#: What shows users of a role besides; there is no asking it for one of them, nor for what has changed.
+#: Further resources with the users of a role. The platform filters neither by user nor by change.
 SHOWN_IN = {STUDENT: RESOURCES["students"], TEACHER: RESOURCES["teachers"]}
-#: Requests that a reading of everybody takes however few they are, and rows of a list that cost a platform
-#: about as much as a question for one user.
-ROUND, ROWS_A_QUESTION = 10, 100
+#: The fixed requests of a read of all users, and the rows of a list that cost the platform about as much as a
+#: request for a single user.
+FIXED_REQUESTS, ROWS_PER_REQUEST = 10, 100
 
 
 async def reread_users(loader: Loader, people: People, school_id: int, steps: Sequence[Step]) -> list[Loaded]:
-    """Read the users of these steps again, and whatever else shows them. Raises PlatformUnavailable."""
+    """Read the users of these steps again, and the other resources with users. Raises
+    PlatformUnavailable."""
     query = SliceQuery(school_id)
     loaded = await loader.load({FIELDS: slice_of(FIELDS, school_id)}, changes_or_whole(loader.client, query))
-    if people.ignores or len(steps) > ROUND + _row_count(loader, USERS, school_id) / ROWS_A_QUESTION:
+    if (
+        people.ignores
+        or len(steps) > FIXED_REQUESTS + _row_count(loader, USERS, school_id) / ROWS_PER_REQUEST
+    ):
         loaded += await _whole(loader, USERS, school_id)
     else:
         loaded += await _one_by_one(loader, people, school_id, steps)
     roles = {step.role for step in steps}
     for spec in (RESOURCES["reflections"], *(SHOWN_IN[role] for role in SHOWN_IN if role in roles)):
-        # As many pages as there are changes, or a few. Else the night brings them.
-        if _row_count(loader, spec, school_id) <= people.client.page_size * (ROUND + len(steps)):
+        # Only if the pages are few, or about as many as the changes. Else the next night reads the resource.
+        if _row_count(loader, spec, school_id) <= people.client.page_size * (FIXED_REQUESTS + len(steps)):
             loaded += await _whole(loader, spec, school_id)
     return loaded
 
@@ -46,7 +50,7 @@ async def _whole(loader: Loader, spec: ResourceSpec, school_id: int) -> list[Loa
 
 
 def _row_count(loader: Loader, spec: ResourceSpec, school_id: int) -> int:
-    """Count the rows that the lake has of a school."""
+    """The number of a school's rows in the lake."""
     return loader.runtime.lake.read(TABLES[spec.name], slice_of(spec, school_id), ["id"]).num_rows
 
 
@@ -62,7 +66,7 @@ async def _one_by_one(loader: Loader, people: People, school_id: int, steps: Seq
             collector.add(gathered)
         collector.flush()
 
-    # Only of who was deleted it is no accident that he is not found.
+    # A missing user counts as deleted only if a step deleted the user.
     deleted = tuple(step.id for step in steps if step.action == "delete" and step.id is not None)
     strategy = Strategy(read_each, {spec: RequestedRows("id", deleted)})
     return await loader.load({spec: slice_of(spec, school_id)}, strategy)

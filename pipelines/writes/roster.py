@@ -1,4 +1,4 @@
-"""Plans a roster and applies the plan, for the command and for the job alike."""
+"""Plans a roster and applies the plan, for commands and jobs."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -9,21 +9,21 @@ from pathlib import Path
 import duckdb
 from msgspec import structs
 
+from campus.files.table_file import READERS, TableError, TableFile, read_file, table_in, table_of
 from campus.http.errors import CampusError, PlatformUnavailable
-from loading.commit import Loaded
-from loading.load_slice import Loader
-from loading.runtime import Runtime
-from pipelines.settings import Settings
+from loading.connection.runtime import Runtime
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader
+from pipelines.settings.settings import Settings
 from pipelines.writes.plan_sheets import write_plan_sheets
 from pipelines.writes.reread import cause_of_writing
 from pipelines.writes.reread_users import reread_users
 from warehouse.identifiers import relation
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from warehouse.published.reading import opened as opened_published
-from writeback.files.table_file import READERS, TableError, TableFile, read_file, table_in, table_of
-from writeback.inbox.folder import arrived, move_to_done, read_arrived
+from writeback.inbox.folder import list_arrived, move_to_done, read_arrived
 from writeback.kinds import ROSTERS
-from writeback.notes import begin, end, waits_no_more
+from writeback.notes import close_plan_note, note_begin, note_end
 from writeback.outcomes import counted, write_outcomes
 from writeback.roster.apply import Applied, Applier, secrets_of
 from writeback.roster.fields import SECRET, STANDARD
@@ -39,13 +39,13 @@ from writeback.user_fields import FieldWriter
 SHARE = "writes.inbox.max_changed_share"
 #: Archived and disabled.
 GONE_STATUSES = (2, 4)
-#: Times the pause before a look that whatever a platform does late is given before the last look.
-LAST_LOOK = 5
+#: The pause before the final check, in settling times: the platform may apply writes late.
+SETTLING_TIMES = 5
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan and where it is."""
+    """A plan and its path."""
 
     plan: Plan
     path: Path
@@ -53,11 +53,12 @@ class Planned:
 
 @dataclass(frozen=True)
 class Roster:
-    """A roster as it was read, once. `source`: its file, or the table of the warehouse. `sha256`: of the
-    file; empty for a table."""
+    """The content of a roster."""
 
+    #: The file, or the table of the warehouse.
     source: str
     table: TableFile
+    #: The hash of the file; empty for a table.
     sha256: str
 
 
@@ -111,12 +112,11 @@ async def apply_roster(
     despite_refused: bool = False,
     by_itself: bool = False,
 ) -> tuple[Applied, list[Loaded]]:
-    """Carry out the plan of this name, and read again what it was about. What became of each row is in a file
-    beside the plan. despite_refused: however many rows of the roster are refused. by_itself: no person has
-    looked at the plan.
+    """Apply a plan, and read its users again. A file beside the plan has the outcome of each row.
 
-    Raises PlanError where the plan, or its roster, is not what it was, or a guard stops it, and CampusError
-    and PlatformUnavailable where nothing was begun."""
+    `despite_refused`: ignores the share of refused rows. `by_itself`: no person has checked the plan. Raises
+    PlanError if the plan or its roster has changed, or if a guard stops the plan. Raises CampusError and
+    PlatformUnavailable only before the first write."""
     path, plan = plan_path(settings.home, name), load_plan(settings.home, name)
     options = settings.options.writes
     _check(settings, plan, name)
@@ -135,20 +135,20 @@ async def apply_roster(
         options.roster.max_refused_share,
         runtime.client.concurrency,
         dry,
-        LAST_LOOK * options.settling,
+        SETTLING_TIMES * options.settling,
     )
     if dry:
         return await applier.apply(), []
     begun = begun_note(plan, path)
-    begin(settings.home, begun)
-    # After a kill it would tell of an earlier attempt.
-    results_path(path).unlink(missing_ok=True)
+    note_begin(settings.home, begun)
+    # After a kill the file would show the outcomes of an earlier attempt.
+    plan_results_path(path).unlink(missing_ok=True)
     applied = await applier.apply()
-    write_outcomes(results_path(path), applied.outcomes)
-    end(settings.home, begun, applied.outcomes)
+    write_outcomes(plan_results_path(path), applied.outcomes)
+    note_end(settings.home, begun, applied.outcomes)
     if applied.is_complete:
         refused = counted(applied.outcomes)["refused"]
-        waits_no_more(settings.home, plan, path, refused, results_path(path))
+        close_plan_note(settings.home, plan, path, refused, plan_results_path(path))
     loaded: list[Loaded] = []
     if applied.concerned and not applied.away:
         loader = Loader(runtime, session.client, cause_of_writing(session.provenance.run_id), {})
@@ -162,14 +162,14 @@ async def apply_roster(
 
 
 def begun_note(plan: Plan, path: Path) -> Note:
-    """The note on a plan that was begun and has not ended."""
+    """The note about a plan under way."""
     workbook = path.absolute().with_suffix(".xlsx")
     command = f"campus roster apply {path.stem}"
     return Note(ROSTERS, plan.school_id, Path(plan.source).name, str(workbook), command=command)
 
 
 def reason_to_wait(plan: Plan, settings: Settings) -> str:
-    """Why a plan waits for a person; empty: it does not."""
+    """Why a plan waits for a person; empty: the plan may be applied."""
     writes = settings.options.writes
     steps, deleted = len(plan.steps), len(plan.of("delete"))
     if not steps:
@@ -182,25 +182,25 @@ def reason_to_wait(plan: Plan, settings: Settings) -> str:
         return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
     if writes.inbox.delete and len(plan.gone) > deleted:
         return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
-    left = [step for step in plan.of("change") if step.after.get("status") in GONE_STATUSES]
+    disabled = [step for step in plan.of("change") if step.after.get("status") in GONE_STATUSES]
     handful, managed = settings.options.safety.vanished_handful, sum(plan.managed.values())
-    if len(left) + deleted > max(handful, writes.roster.max_deleted_share * managed):
-        return f"{len(left) + deleted:,} would be deleted, archived or disabled (writes.roster)."
+    if len(disabled) + deleted > max(handful, writes.roster.max_deleted_share * managed):
+        return f"{len(disabled) + deleted:,} would be deleted, archived or disabled (writes.roster)."
     changed = Counter(step.role for step in plan.steps if step.action != "delete")
     for role, count in changed.items():
         existing = plan.managed.get(role, 0)
         if count > max(FEW, writes.inbox.max_changed_share * existing):
-            return f"{count:,} of role {role} would be made or changed; {existing:,} are there ({SHARE})."
+            return f"{count:,} of role {role} would be created or changed; {existing:,} exist ({SHARE})."
     return ""
 
 
-def results_path(path: Path) -> Path:
-    """The path of a plan's result file, which has the outcome of each row."""
+def plan_results_path(path: Path) -> Path:
+    """The path of a plan's result file with the outcome of each row."""
     return path.with_suffix(".result.csv")
 
 
 def _check(settings: Settings, plan: Plan, name: str) -> None:
-    """Check that a plan is of this home and not too old. Raises PlanError."""
+    """Check that a plan is for this home and not too old. Raises PlanError."""
     if settings.school_ids is not None and plan.school_id not in settings.school_ids:
         raise PlanError(f"{name} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
     if plan.base_url != settings.base_url:
@@ -214,7 +214,7 @@ def _check(settings: Settings, plan: Plan, name: str) -> None:
 
 
 def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:
-    """Check that a plan writes only fields that users have. custom: the names of the school's own fields.
+    """Check that a plan writes only existing fields. `custom`: the names of the school's custom fields.
 
     Raises PlanError."""
     unknown = sorted({field for step in plan.steps for field in step.after} - STANDARD.keys() - set(custom))
@@ -227,8 +227,7 @@ def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:
 async def _check_guards(
     settings: Settings, plan: Plan, people: People, *, despite_refused: bool, by_itself: bool
 ) -> None:
-    """Check the guards again, by the plan's rows and by the users that the platform has now. Raises
-    PlanError."""
+    """Check the guards again, by the plan's rows and the platform's current users. Raises PlanError."""
     deleted = {step.id for step in plan.of("delete")}
     if not (deleted or by_itself or len(plan.refused) > FEW):
         return
@@ -245,7 +244,7 @@ async def _check_guards(
             f"--despite-refused applies the others"
         )
     share = options.max_deleted_share
-    # Who is gone already, by an earlier run of the plan, is not deleted once more.
+    # Users deleted by an earlier run of the plan do not count again.
     count = sum(person["id"] in deleted for person in managed)
     if count > max(settings.options.safety.vanished_handful, share * len(managed)):
         raise PlanError(
@@ -259,7 +258,7 @@ async def _check_guards(
 
 
 def read_roster(settings: Settings, source: str) -> Roster:
-    """Read a roster, the file or the table of the warehouse `source`. Raises TableError."""
+    """Read a roster from a file or a table of the warehouse. Raises TableError."""
     path = Path(source)
     if path.exists() or path.suffix.lower() in READERS:
         file = read_file(path)
@@ -274,8 +273,8 @@ def read_roster(settings: Settings, source: str) -> Roster:
 
 
 def put_roster_away(settings: Settings, plan: Plan) -> str:
-    """Move the roster of a plan that came to its end to `done`, where it arrived in the folder, and those
-    that it superseded. What stands in the way, in words; empty: nothing."""
+    """Move the arrived roster of a completed plan, and older rosters, to `done`. Returns a problem, or an
+    empty text."""
     folder, source = settings.options.writes.inbox.folder, Path(plan.source)
     if folder is None or source.parent != folder / str(plan.school_id) / ROSTERS:
         return ""
@@ -283,7 +282,7 @@ def put_roster_away(settings: Settings, plan: Plan) -> str:
         file, arrived_file = read_arrived(folder, ROSTERS, plan.school_id, source.name)
         if digest(file.content) != plan.sha256:
             return ""
-        for other in arrived(folder, ROSTERS, [plan.school_id], lambda _line: None):
+        for other in list_arrived(folder, ROSTERS, [plan.school_id], lambda _line: None):
             if other.changed <= arrived_file.changed:
                 move_to_done(folder, ROSTERS, other)
     except (TableError, OSError) as error:
@@ -301,12 +300,12 @@ def _of_warehouse(settings: Settings, source: str) -> TableFile:
             columns = [column[0] for column in cursor.description or ()]
             rows = cursor.fetchall()
     except duckdb.Error as error:
-        raise TableError(f"{source} cannot be read of {settings.published}: {error}") from None
+        raise TableError(f"{source} cannot be read from {settings.published}: {error}") from None
     return table_of(enumerate([columns, *rows], 1), f"{schema}.{name}")
 
 
 def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
-    """The passwords and national id numbers of the plan's steps, from the roster itself."""
+    """The passwords and national id numbers for the plan's steps, from the roster itself."""
     if not any(step.secret for step in plan.steps):
         return {}
     file = read_file(Path(plan.source))

@@ -1,96 +1,95 @@
-"""The jobs of rosters: one plans a roster that has arrived, and carries the plan out where campus.yaml says
-so and it is under the guards; one carries out a plan that a person has looked at."""
+"""The jobs of rosters. `plan_roster` plans an arrived roster, and applies the plan if campus.yaml and the
+guards allow it. `apply_roster` applies a plan that a person has checked."""
 
 from pathlib import Path
 
 import dagster as dg
 import uvloop
 from msgspec import structs
+from pydantic import Field
 
-from assets import markdown
-from assets.resource_assets import asking_runtime
-from loading.runtime import Runtime
-from pipelines.settings import Settings, needs_school
+from assets.shared import markdown
+from assets.shared.resource_assets import platform_runtime
+from campus.files.table_file import FileContent, table_in
+from loading.connection.runtime import Runtime
+from pipelines.settings.settings import Settings, needs_school
 from pipelines.writes.context import unread
 from pipelines.writes.roster import (
     Planned,
     Roster,
     apply_roster,
     begun_note,
+    plan_results_path,
     plan_roster,
     put_roster_away,
     reason_to_wait,
-    results_path,
 )
-from pipelines.writes.runs import ArrivedFile, failures_told, file_of_run, put_away, told_of
+from pipelines.writes.runs import ArrivedFile, failures_as_dagster, file_of_run, move_away, public_text
 from pipelines.writes.session import open_write_session, provenance_of
-from writeback.files.table_file import FileContent, table_in
 from writeback.kinds import ROSTERS
-from writeback.notes import forget, leave_note, note_of, prune
+from writeback.notes import delete_old, leave_note, note_of, remove_note
 from writeback.outcomes import counted, in_words
 from writeback.roster.apply import Applied
 from writeback.roster.plan_file import digest, load_plan, plan_path
 from writeback.store.notes import Note
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
-#: What the UI shows the counts of: a plan, and what became of it.
+#: The assets with the counts of a plan, and with the counts of its outcomes.
 ROSTER_PLAN, ROSTER = dg.AssetKey(["writes", "roster_plan"]), dg.AssetKey(["writes", "roster"])
 ASSETS = (
     dg.AssetSpec(ROSTER_PLAN, group_name="writes", description="The plan of the last roster that arrived."),
-    dg.AssetSpec(ROSTER, group_name="writes", description="What became of the rows of the last plan."),
+    dg.AssetSpec(ROSTER, group_name="writes", description="The outcomes of the rows of the last plan."),
 )
-LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster again, which looks first."
+LOOK_AGAIN = "Some rows may or may not be written: run apply_roster again, which checks first."
 
 
 class PlanFile(dg.Config):
-    """A plan to carry out. plan: its name in the folder of plans. despite_refused: however many rows of the
-    roster are refused."""
+    """A plan to apply."""
 
-    plan: str
-    despite_refused: bool = False
+    plan: str = Field(description="The plan's name in the folder of plans.")
+    despite_refused: bool = Field(False, description="Apply the plan however many rows are refused.")
 
 
 def planning_job(settings: Settings) -> dg.JobDefinition:
-    """The job that plans a roster, and carries the plan out where campus.yaml says so and it is under the
-    guards."""
+    """The job that plans a roster, and applies the plan if campus.yaml and the guards allow it."""
 
-    # A step's definition may not have the name of a job; in the run it has.
+    # A step's definition may not have a job's name; the alias in the run may.
     @dg.op(name="plan_one_roster", pool="platform", required_resource_keys={"campus"})
     def plan(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
-        runtime = asking_runtime(context)
-        about = Note(ROSTERS, config.school_id, config.file)
+        runtime = platform_runtime(context)
+        empty_note = Note(ROSTERS, config.school_id, config.file)
         try:
-            with failures_told(context):
+            with failures_as_dagster(context):
                 needs_school(settings, config.school_id)
                 arrived = file_of_run(context, settings, ROSTERS, config)
                 if arrived is None:
                     return
                 planned = uvloop.run(_plan(context, settings, runtime, config.school_id, arrived[0]))
         except dg.Failure as failure:
-            leave_note(settings.home, structs.replace(about, problem=told_of(failure)))
+            leave_note(settings.home, structs.replace(empty_note, problem=public_text(failure)))
             raise
-        prune(settings.home, settings.options.writes.keep_plans)
+        delete_old(settings.home, settings.options.writes.keep_plans)
         _show_plan(context, planned)
         reason = reason_to_wait(planned.plan, settings)
-        # Until it is carried out to its end it waits, whoever is to do that.
+        # The plan waits until it is applied completely, by a person or by this job.
         note = note_of(config.school_id, planned.plan, planned.path, waits=True)
-        # The newest roster counts: its plan has what an earlier one left open.
-        forget(settings.home, begun_note(planned.plan, planned.path))
+        # The newest roster counts: its plan has the open steps of earlier plans.
+        remove_note(settings.home, begun_note(planned.plan, planned.path))
         if note:
             leave_note(settings.home, note)
         else:
-            forget(settings.home, about)
+            remove_note(settings.home, empty_note)
         if reason:
-            context.log.info(f"{reason} To carry it out: campus roster apply {planned.path}")
+            context.log.info(f"{reason} To apply the plan: campus roster apply {planned.path}")
             if not planned.plan.steps:
-                put_away(context, settings, ROSTERS, arrived[1])
+                move_away(context, settings, ROSTERS, arrived[1])
         else:
             _apply(context, settings, planned.path.stem, by_itself=True)
 
     @dg.job(
         name=PLAN_ROSTER,
         executor_def=dg.in_process_executor,
-        description="Compare a roster with the platform. A person, or campus.yaml, has the plan carried out.",
+        description="Compare a roster with the platform. A person applies the plan, or campus.yaml does.",
     )
     def job() -> None:
         plan.alias(PLAN_ROSTER)()
@@ -99,7 +98,7 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
 
 
 def applying_job(settings: Settings) -> dg.JobDefinition:
-    """The job that carries out a plan which a person has looked at."""
+    """The job that applies a plan which a person has checked."""
 
     @dg.op(name="apply_one_roster", pool="platform", required_resource_keys={"campus"})
     def apply(context: dg.OpExecutionContext, config: PlanFile) -> None:
@@ -108,7 +107,7 @@ def applying_job(settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=APPLY_ROSTER,
         executor_def=dg.in_process_executor,
-        description="Carry out a plan of a roster, and nothing else. The run of plan_roster tells its name.",
+        description="Apply a plan of a roster, and nothing else. The run of plan_roster shows its name.",
     )
     def job() -> None:
         apply.alias(APPLY_ROSTER)()
@@ -141,8 +140,8 @@ def _apply(
     despite_refused: bool = False,
     by_itself: bool = False,
 ) -> None:
-    """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
-    runtime = asking_runtime(context)
+    """Apply a plan, and log the outcomes. Raises dg.Failure if the plan was not applied completely."""
+    runtime = platform_runtime(context)
 
     async def work() -> Applied:
         async with open_write_session(settings, runtime, provenance_of(context, name)) as session:
@@ -153,13 +152,13 @@ def _apply(
             context.log.warning(line)
         return applied
 
-    with failures_told(context):
+    with failures_as_dagster(context):
         plan = load_plan(settings.home, name)
         school_id = plan.school_id
         applied = uvloop.run(work())
     if applied.is_complete and (problem := put_roster_away(settings, plan)):
         context.log.warning(problem)
-    _show_applied(context, school_id, applied, results_path(plan_path(settings.home, name)))
+    _show_applied(context, school_id, applied, plan_results_path(plan_path(settings.home, name)))
 
 
 def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
@@ -190,12 +189,12 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
 
 
 def _show_applied(context: dg.OpExecutionContext, school_id: int, applied: Applied, results: Path) -> None:
-    """Tell the counts. Raises dg.Failure where the plan was not carried out to its end."""
+    """Log the counts. Raises dg.Failure if the plan was not applied completely."""
     counts = counted(applied.outcomes)
     context.log_event(
         dg.AssetMaterialization(
             ROSTER,
-            description=f"School {school_id}: what became of the rows of a roster",
+            description=f"School {school_id}: the outcomes of a roster's rows",
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )
     )

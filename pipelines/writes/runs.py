@@ -1,34 +1,33 @@
-"""Reads the file of a run, and puts its failures into words."""
+"""Reads the file of a run, and turns errors into failures of Dagster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
+from campus.files.table_file import FileContent, TableError
 from campus.http.errors import CampusError, PlatformUnavailable
-from pipelines.launches import FINAL_TAG
-from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import Settings, SettingsError
-from writeback.files.table_file import FileContent, TableError
-from writeback.inbox.folder import Arrived, is_name, move_to_done, read_arrived
+from pipelines.notices.notice import PLATFORM_QUOTE
+from pipelines.runs.launchers import FINAL_TAG
+from pipelines.settings.settings import Settings, SettingsError
+from writeback.inbox.folder import InboxFile, is_name, move_to_done, read_arrived
 from writeback.inbox.time_limit import FolderAway
 from writeback.notes import notes
 from writeback.roster.plan_file import PlanError, digest
 
-#: On a run: what the runs for a file are known by; the file that it reads, and its content.
+#: On a run: the key of the requested file; the path of the read file, and the hash of its content.
 FILE_TAG, PATH_TAG, CONTENT_TAG = "campus/file", "campus/path", "campus/content"
-#: In a failure: what may be told to anybody.
-TOLD = "told"
+#: In a failure's metadata: a message that quotes no personal data.
+PUBLIC_TEXT = "told"
 
 
 class ArrivedFile(dg.Config):
-    """A file that arrived. file: its name in the school's folder of the job's kind. stamp: what it was known
-    by when the run was requested; empty: whatever it is."""
+    """A file that arrived."""
 
     school_id: int
-    file: str = ""
-    stamp: str = ""
+    file: str = Field("", description="The name in the school's folder of the job's kind.")
+    stamp: str = Field("", description="The file's stamp when the run was requested; empty: any stamp.")
 
     @field_validator("file")
     @classmethod
@@ -42,12 +41,11 @@ class ArrivedFile(dg.Config):
 
 def file_of_run(
     context: dg.OpExecutionContext, settings: Settings, kind: str, config: ArrivedFile
-) -> tuple[FileContent, Arrived] | None:
-    """The file of a run, read once; None: it has changed since the run was requested, or its content was read
-    before.
+) -> tuple[FileContent, InboxFile] | None:
+    """The content of a run's file; None: the file changed after the request, or its content was read before.
 
-    Raises TableError where the file cannot be read, FolderAway where the folder does not answer, and
-    SettingsError where no folder is set."""
+    Raises TableError if the file cannot be read, FolderAway if the folder does not answer, and SettingsError
+    if no folder is set."""
     folder = settings.options.writes.inbox.folder
     if folder is None:
         raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
@@ -56,18 +54,18 @@ def file_of_run(
         context.log.info(f"{file.path} has changed since: the next look requests another run.")
         return None
     tags = {PATH_TAG: str(file.path), CONTENT_TAG: digest(file.content)[:32]}
-    # Who launches a run by hand, without a stamp, wants the file read in any case.
+    # A run launched by hand has no stamp, and reads the file in any case.
     if config.stamp and _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
         context.log.info(f"{file.path} has the content that was read last, and is left alone.")
         if not any(note.counts and note.school_id == config.school_id for note in notes(settings.home)):
-            put_away(context, settings, kind, arrived)
+            move_away(context, settings, kind, arrived)
         return None
     context.instance.add_run_tags(context.run_id, tags)
     return file, arrived
 
 
-def put_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file: Arrived) -> None:
-    """Move a file that needs nothing more to `done`; where the folder can only be read it stays."""
+def move_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file: InboxFile) -> None:
+    """Move a completed file to `done`. In a read-only folder the file stays."""
     folder = settings.options.writes.inbox.folder
     assert folder is not None
     try:
@@ -77,43 +75,45 @@ def put_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file
 
 
 def _last_content(instance: dg.DagsterInstance, path: str) -> str | None:
-    """The content of this path that was read last; None: there was none, or its run was not enough for it."""
+    """The hash of the content last read from a path; None: never read, or its run failed."""
     last = next(iter(instance.get_runs(dg.RunsFilter(tags={PATH_TAG: path}), limit=1)), None)
     return last.tags[CONTENT_TAG] if last is not None and last.is_success else None
 
 
 @contextmanager
-def failures_told(context: dg.OpExecutionContext) -> Iterator[None]:
-    """Failures in words, as dg.Failure. A run whose file makes no sense is marked, so that the file is not
-    tried again."""
+def failures_as_dagster(context: dg.OpExecutionContext) -> Iterator[None]:
+    """Turn errors into dg.Failure. A run with an invalid file is marked as final, so that the file is not
+    read again."""
     try:
         yield
     except TableError as error:
-        # It quotes the file, whose first line may be that of a child.
-        final(context)
-        raise _failure(error, "it makes no sense as it is; its run in the UI says why") from None
+        # The error quotes the file, whose first line may name a child.
+        mark_final(context)
+        raise _failure(str(error), "it makes no sense as it is; its run in the UI says why") from None
     except PlanError as error:
-        final(context)
-        raise _failure(error, str(error)) from None
+        mark_final(context)
+        raise _failure(str(error), str(error)) from None
     except FolderAway as error:
-        words = f"the folder of files (writes.inbox.folder): {error.strerror}; the file is read again later"
-        raise dg.Failure(words, metadata={TOLD: words}, allow_retries=False) from None
+        message = f"the folder of files (writes.inbox.folder): {error.strerror}; the file is read again later"
+        raise _failure(message, message) from None
     except (SettingsError, PlatformUnavailable, PermissionError) as error:
-        raise _failure(error, str(error)) from None
+        raise _failure(str(error), str(error)) from None
     except CampusError as error:
-        # What the platform says in its own words may name a child.
-        raise _failure(error, str(error).partition(THEIR_WORDS)[0]) from None
+        # The platform's own words may name a child.
+        raise _failure(str(error), str(error).partition(PLATFORM_QUOTE)[0]) from None
 
 
-def final(context: dg.OpExecutionContext) -> None:
-    """The file of this run needs no other run."""
+def mark_final(context: dg.OpExecutionContext) -> None:
+    """Mark that the file of this run needs no further run."""
     context.instance.add_run_tags(context.run_id, {FINAL_TAG: "true"})
 
 
-def told_of(failure: dg.Failure) -> str:
-    """The words of a failure that name no child."""
-    return str(failure.metadata[TOLD].value) if TOLD in failure.metadata else "see its run in the UI"
+def public_text(failure: dg.Failure) -> str:
+    """The message of a failure, without personal data."""
+    if PUBLIC_TEXT in failure.metadata:
+        return str(failure.metadata[PUBLIC_TEXT].value)
+    return "see its run in the UI"
 
 
-def _failure(error: Exception, public_words: str) -> dg.Failure:
-    return dg.Failure(str(error), metadata={TOLD: public_words}, allow_retries=False)
+def _failure(message: str, public: str) -> dg.Failure:
+    return dg.Failure(message, metadata={PUBLIC_TEXT: public}, allow_retries=False)

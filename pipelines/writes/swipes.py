@@ -1,39 +1,40 @@
-"""Swipes: from a file into the outbox, which needs nothing else, and from there to the platform."""
+"""Swipes: from a file into the outbox, and from the outbox to the platform. The outbox works offline."""
 
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from campus.files.table_file import FileContent, table_in
 from campus.http.errors import CampusError, PlatformUnavailable
-from loading.commit import Loaded
+from loading.slices.commit import Loaded
 from pipelines.writes.context import Done, WriteContext
 from pipelines.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from writeback.attendance import swipes as offline
-from writeback.files.table_file import FileContent, table_in
 from writeback.outcomes import RowOutcome
 from writeback.roster.plan_file import digest
 from writeback.store.outbox import Swipe
 from writeback.store.store import Store
 
-KEPT = "What waits is kept: campus swipes send sends it."
+STILL_WAITING = "What waits is kept: campus swipes send sends it."
 
 
 @dataclass(frozen=True)
 class SwipeFile:
-    """A file of swipes. `name`: what it is known by; empty: there is no file. `others`: rows that are
-    refused, or that the platform has already."""
+    """The swipes of a file."""
 
+    #: The name with time and hash; empty: no file.
     name: str
     swipes: tuple[Swipe, ...] = ()
+    #: Rows that are refused, or that the platform has already.
     others: tuple[RowOutcome, ...] = ()
 
 
 def queue_swipes(home: Path, file: FileContent | None, school_id: int, *, dry: bool) -> SwipeFile:
-    """Put the swipes of a file into the outbox. dry: read it, and keep nothing. Raises TableError."""
+    """Put the swipes of a file into the outbox. `dry`: only reads the file. Raises TableError."""
     if file is None:
         return SwipeFile("")
-    # Another file may have its name tomorrow.
+    # Time and hash, since tomorrow another file may have the same name.
     name = f"{file.path.name} of {now():%Y-%m-%d %H:%M:%S}, {digest(file.content)[:8]}"
     swipes, others = offline.plan_swipes(table_in(file), school_id, str(file.path), name)
     if not dry:
@@ -46,7 +47,7 @@ def queue_swipes(home: Path, file: FileContent | None, school_id: int, *, dry: b
 
 
 async def send_swipes(context: WriteContext, swipe_file: SwipeFile) -> Done:
-    """Send the waiting swipes of a school, those of the file among them."""
+    """Send the waiting swipes of a school, including the swipes of the file."""
     if context.dry:
         waiting = [RowOutcome(swipe.line, swipe.key, "waiting", "send") for swipe in swipe_file.swipes]
         return Done([*swipe_file.others, *waiting])
@@ -68,12 +69,12 @@ async def send_swipes(context: WriteContext, swipe_file: SwipeFile) -> Done:
         cause = cause_of_writing(context.session.provenance.run_id)
         return await reread_sessions(runtime, context.session.client, cause, school_id, sessions)
 
-    problem = f"{sent.trouble} {KEPT}" if sent.trouble else ""
+    problem = f"{sent.trouble} {STILL_WAITING}" if sent.trouble else ""
     return Done([*swipe_file.others, *outcomes], problem=problem, reread=None if away else reread)
 
 
 def not_sent(home: Path, school_id: int, swipe_file: SwipeFile, why: str) -> Done:
-    """Report a file of swipes that could not be sent now."""
+    """The result for a file of swipes that could not be sent now."""
     with Store(home) as store:
         outcomes = offline.outcomes_of(store.outbox, school_id, offline.Sent(), swipe_file.name)
-    return Done([*swipe_file.others, *outcomes], problem=f"{why}. {KEPT}")
+    return Done([*swipe_file.others, *outcomes], problem=f"{why}. {STILL_WAITING}")

@@ -1,1 +1,1 @@
-"""The tests' hand in the machine."""
+"""The control requests of tests: faults, the request log, true rows and changes."""

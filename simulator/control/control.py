@@ -1,23 +1,23 @@
-"""The tests' hand in the machine, under /_simulator/: faults, the request log, the true rows, changes."""
+"""The control requests of tests, under /_simulator/: faults, the request log, true rows and changes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from simulator.control import editing
-from simulator.control.announcing import changed
+from simulator.control import true_rows
 from simulator.control.log import Log
+from simulator.control.push_keys import pushed_keys
 from simulator.http.faults import FaultPlan, Faults
 from simulator.http.platform import Platform
 from simulator.messages import Problem, Request, Response, json_response, problem_response
 from simulator.push import Op, Pusher, Subscriber
-from simulator.resources.tables import keeping
+from simulator.resources.tables import registries
 from simulator.school.rows import Row, Values
 
 PREFIX = "/_simulator/"
 
-#: What a push calls each change.
+#: The name of each change in a push.
 OPS: dict[str, Op] = {
     "insert": "created",
     "update": "updated",
@@ -30,11 +30,10 @@ T = TypeVar("T")
 
 
 class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A change of one row. `values` are sent from then on just as they are given here, right or wrong.
+    """A change of a row. The platform then sends `values` unchanged, even if they are invalid.
 
     `parent` of an insert: the school, semester, class, item or session of the new row (0 for a school).
-    Datasets and reports, whose keys are not those of all schools, need their school as `parent` always.
-    """
+    Datasets and reports always need their school as `parent`, since their keys repeat between schools."""
 
     op: Literal["insert", "update", "delete", "restore", "destroy"]
     resource: str
@@ -68,7 +67,7 @@ class Control:
         }
 
     def handle(self, request: Request) -> Response:
-        """One control request; problems are told in words, whatever the platform does with its own."""
+        """Answer a control request. Problems always have a message, whatever the platform's own errors."""
         handler = self._handlers.get((request.method, request.path.removeprefix(PREFIX)))
         try:
             if handler is None:
@@ -86,14 +85,14 @@ class Control:
         return self.faults.plan
 
     def _rows(self, request: Request) -> list[Values]:
-        """Every row of a resource in a school (or one of its semesters) as it is sent, and its parent."""
+        """Every row of a resource in a school or a semester, as the platform sends it, and its parent."""
         school_id = request.integer("school_id", self._platform.store.school_ids[0])
         assert school_id is not None  # it has a default
         name = request.query.get("resource", "")
-        if keeping.is_kept(name):
+        if registries.has_registry(name):
             first, last = request.integer("first"), request.integer("last")
-            return editing.entries(self._platform, name, school_id, first, last)
-        resource = self._known(name)
+            return true_rows.entries(self._platform, name, school_id, first, last)
+        resource = self._existing(name)
         store, expand = self._platform.store, request.names("expand")
         entries: list[Values] = []
         for parent in store.parents(resource, school_id, request.integer("semester_id")):
@@ -109,17 +108,17 @@ class Control:
             "row": self._platform.wire.rows(resource, [row], expand)[0],
         }
 
-    def _known(self, resource: str) -> str:
-        known = self._platform.store.sources
-        if resource not in known:
-            raise Problem(422, f"resource must be one of {', '.join(known)}, not {resource!r}")
+    def _existing(self, resource: str) -> str:
+        resources = self._platform.store.sources
+        if resource not in resources:
+            raise Problem(422, f"resource must be one of {', '.join(resources)}, not {resource!r}")
         return resource
 
     def _mutate(self, request: Request) -> Values:
         change = _decode(request.body, Mutation)
         entry = self._mutated(change)
         if self._pusher:
-            self._pusher.announce(OPS[change.op], *changed(self._platform, change.resource, entry))
+            self._pusher.announce(OPS[change.op], *pushed_keys(self._platform, change.resource, entry))
         return entry
 
     def _announce(self, op: Op, school_id: int, resource: str, keys: list[int]) -> None:
@@ -127,34 +126,42 @@ class Control:
             self._pusher.announce(op, school_id, resource, keys)
 
     def _mutated(self, change: Mutation) -> Values:
-        if keeping.is_kept(change.resource):
+        if registries.has_registry(change.resource):
             return self._mutate_table(change)
-        resource = self._known(change.resource)
+        resource, store = self._existing(change.resource), self._platform.store
         if change.op == "insert":
-            return self._entry(resource, self._insert(resource, change))
+            if change.parent is None:
+                raise Problem(422, "insert needs a parent")
+            row = store.insert(resource, change.parent, _values(change), first=change.first)
+            return self._entry(resource, row)
         if change.key is None:
             raise Problem(422, f"{change.op} needs a key")
         try:
-            return self._entry(resource, self._change(resource, change.key, change))
+            if change.op == "update":
+                row = store.update(resource, change.key, _values(change), touch=change.touch)
+            else:
+                act = {"delete": store.delete, "restore": store.restore, "destroy": store.destroy}[change.op]
+                row = act(resource, change.key)
+            return self._entry(resource, row)
         except KeyError as error:
             raise Problem(404, str(error.args[0])) from error
 
     def _mutate_table(self, change: Mutation) -> Values:
         resource = change.resource
-        kept_by = keeping.keeper(self._platform, resource)
+        registry = registries.registry_of(self._platform, resource)
         if change.parent is None:
             raise Problem(422, f"{change.op} in {resource} needs a parent: the school")
         if change.op == "insert":
-            row = kept_by.insert(change.parent, resource, _values(change), first=change.first)
+            row = registry.insert(change.parent, resource, _values(change), first=change.first)
         elif change.key is None:
             raise Problem(422, f"{change.op} needs a key")
         elif change.op == "update":
-            row = kept_by.update(change.parent, resource, change.key, _values(change), touch=change.touch)
+            row = registry.update(change.parent, resource, change.key, _values(change), touch=change.touch)
         elif change.op == "destroy":
-            row = kept_by.destroy(change.parent, resource, change.key)
+            row = registry.destroy(change.parent, resource, change.key)
         else:
             raise Problem(422, f"rows of {resource} are deleted for good: op destroy, not {change.op}")
-        return editing.entry(self._platform, resource, change.parent, row)
+        return true_rows.entry(self._platform, resource, change.parent, row)
 
     def _subscribe(self, request: Request) -> str:
         subscriber = _decode(request.body, Subscriber)
@@ -164,22 +171,9 @@ class Control:
     def _let_days_pass(self, request: Request) -> str:
         days = _decode(request.body, int)
         if days < 1:
-            raise Problem(422, f"days go by forwards, one at least, not {days}")
+            raise Problem(422, f"days must be at least 1, not {days}")
         self._platform.store.let_days_pass(days)
         return self._platform.store.today.isoformat()
-
-    def _insert(self, resource: str, change: Mutation) -> Row:
-        if change.parent is None:
-            raise Problem(422, "insert needs a parent")
-        return self._platform.store.insert(resource, change.parent, _values(change), first=change.first)
-
-    def _change(self, resource: str, key: int, change: Mutation) -> Row:
-        store = self._platform.store
-        if change.op == "update":
-            return store.update(resource, key, _values(change), touch=change.touch)
-        return {"delete": store.delete, "restore": store.restore, "destroy": store.destroy}[change.op](
-            resource, key
-        )
 
 
 def _values(change: Mutation) -> Values:
@@ -187,7 +181,7 @@ def _values(change: Mutation) -> Values:
 
 
 def _verbatim(raw: msgspec.Raw) -> Any:
-    """A value that is sent with the very same bytes; decoded where that loses nothing, for the filters."""
+    """The value for the same bytes: decoded for the filters if that loses nothing, else raw."""
     value = msgspec.json.decode(raw)
     return value if not isinstance(value, float) and msgspec.json.encode(value) == bytes(raw) else raw.copy()
 

@@ -1,4 +1,4 @@
-"""What was asked, for tests that count requests."""
+"""The request log, for tests that count requests."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from simulator.messages import Request
 
 
 class LogEntry(msgspec.Struct):
-    """One request and how it was answered; `fault` is the kind of the fault that struck it."""
+    """A request and its answer. `fault`: the kind of the injected fault."""
 
     method: str
     path: str
@@ -24,7 +24,7 @@ class Log:
         self._entries: list[LogEntry] = []
 
     def add(self, request: Request, status: int, fault: str | None) -> None:
-        """Note a request that was answered."""
+        """Add an answered request."""
         if self._enabled:
             school = request.headers.get(b"x-school-id", b"").decode("latin-1")
             self._entries.append(
@@ -32,10 +32,10 @@ class Log:
             )
 
     def entries(self) -> list[LogEntry]:
-        """All requests since the start or the last clearing, in order."""
+        """All requests since the start or the last `clear`, in order."""
         return self._entries
 
     def clear(self) -> list[LogEntry]:
-        """Forget all requests."""
+        """Delete all entries."""
         self._entries = []
         return self._entries

@@ -1,1 +1,1 @@
-"""The datasets of the platform: what there is, its rows, and how they are asked for."""
+"""The datasets of the platform: their metadata, rows and filters."""

@@ -1,4 +1,4 @@
-"""A dataset of any size: its columns repeat themselves with different periods, and rows cost no memory."""
+"""A dataset of any size: its columns repeat with different periods, so that rows cost no memory."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,9 +8,9 @@ from simulator.datasets.definitions import (
     UPDATED,
     Column,
     Columns,
+    ComputedColumn,
     Dataset,
     Field,
-    Made,
     World,
     decimal,
     key,
@@ -21,26 +21,26 @@ from simulator.school import names
 from simulator.school.calendar import moment, stamp
 from simulator.school.points import text as points
 
-# Primes: two rows are alike in everything but their ids only where they are 997 * 1009 * 991 rows apart.
+# Primes: all values of a row but its id repeat only after 997 * 1009 * 991 rows.
 PERIODS = (997, 1009, 991)
-SPREAD = 389  # takes the rows updated today from all over the table
-RUN = 1_000  # ids that follow each other, before a gap
+SPREAD = 389  # spreads the rows that were updated today over the table
+RUN = 1_000  # consecutive ids before a gap
 
 
 def _columns(world: World) -> Columns:
     ids: Column[int] = range(1, world.rows + 1)
     if world.gap:
-        ids = Made(world.rows, lambda p: 1 + p + p // RUN * world.gap)
-    whose, what, when = PERIODS
+        ids = ComputedColumn(world.rows, lambda p: 1 + p + p // RUN * world.gap)
+    students, scores, dates = PERIODS
     return {
         "id": ids,
-        **transposed(_whose(world) for _ in range(whose)),
-        **transposed(_what(world) for _ in range(what)),
-        **transposed(_when(world, residue) for residue in range(when)),
+        **transposed(_student_values(world) for _ in range(students)),
+        **transposed(_score_values(world) for _ in range(scores)),
+        **transposed(_date_values(world, residue) for residue in range(dates)),
     }
 
 
-def _whose(world: World) -> dict[str, Any]:
+def _student_values(world: World) -> dict[str, Any]:
     rng, student = world.rng, world.rng.choice(world.students)
     return {
         "student_no": student.values["usin"],
@@ -52,7 +52,7 @@ def _whose(world: World) -> dict[str, Any]:
     }
 
 
-def _what(world: World) -> dict[str, Any]:
+def _score_values(world: World) -> dict[str, Any]:
     rng = world.rng
     score = rng.randrange(10_001)
     return {
@@ -65,7 +65,7 @@ def _what(world: World) -> dict[str, Any]:
     }
 
 
-def _when(world: World, residue: int) -> dict[str, Any]:
+def _date_values(world: World, residue: int) -> dict[str, Any]:
     rng, yesterday = world.rng, world.today - timedelta(days=1)
     created = moment(rng, world.today - timedelta(days=300), yesterday)
     is_fresh = residue * SPREAD % PERIODS[2] * 100 < world.fresh * PERIODS[2]

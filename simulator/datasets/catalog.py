@@ -1,4 +1,4 @@
-"""The datasets of every school: one of each kind that the specification allows."""
+"""The datasets of every school, one for each kind in the specification."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -38,7 +38,7 @@ def _dates(world: World) -> Values:
 
 
 def _students(world: World) -> Columns:
-    """A view of the students of the base data, as they were when first asked for."""
+    """The students of the base data, as of the first request."""
     made = (
         {
             "id": student.key,
@@ -61,7 +61,7 @@ def _course_scores(world: World) -> Columns:
         dates = _dates(world)
         made.append(
             {
-                "id": FIRST_ID + number + number // 50 * 7,  # small holes, as deleted rows leave them
+                "id": FIRST_ID + number + number // 50 * 7,  # gaps, as after deletions
                 "student_id": student.key,
                 "course": rng.choice(names.CORE_SUBJECTS),
                 "score": points(score) if rng.random() > 0.05 else None,
@@ -100,7 +100,7 @@ def _loan(world: World, number: int) -> Values:
 
 
 def _course(world: World, number: int) -> Values:
-    # Keys with what a URL must encode, and in an order of letters that is not the order of the rows.
+    # Keys with characters that a URL must encode, in another order than the rows.
     code = f"{'ZMA'[number % 3]}-{number:03d}{'/甲 %'[number % 4]}"
     credit = points(world.rng.randrange(50, 500, 50))
     return {"code": code, "title": world.rng.choice(names.ELECTIVES), "credit": credit, **_dates(world)}
@@ -115,7 +115,7 @@ def _semester_ranks(world: World) -> Columns:
 
 
 def _entry(world: World, number: int) -> Values:
-    student = world.students[number // 2 % len(world.students)]  # without a key, rows may well be alike
+    student = world.students[number // 2 % len(world.students)]  # without a key, rows may be equal
     return {"usin": student.values["usin"], "gate": "东西"[number % 4 // 2] + "门", "minute": number // 2}
 
 

@@ -1,4 +1,4 @@
-"""What a dataset is made of: its metadata as data, and columns of values."""
+"""The definition of a dataset: metadata, and columns of values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Column(Protocol[T_co]):
-    """The values of one field. The row at position p has the value at p modulo the length.
+    """The values of a field. The row at position p has the value at p modulo the length.
 
-    So a column shorter than its table repeats itself, and a table of any size costs no memory.
-    """
+    A column shorter than its table repeats, so that a table of any size costs no memory."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, position: int, /) -> T_co: ...
 
 
-class Made(Generic[T_co]):
-    """A column whose values are made when they are asked for."""
+class ComputedColumn(Generic[T_co]):
+    """A column that computes its values on access."""
 
     def __init__(self, length: int, make: Callable[[int], T_co]) -> None:
         self._length, self._make = length, make
@@ -36,7 +35,7 @@ class Made(Generic[T_co]):
 
 
 class Field(NamedTuple):
-    """A field of a dataset, in the words of the specification."""
+    """A field of a dataset, with the specification's names."""
 
     name: str
     label: str
@@ -60,29 +59,29 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True)
 class World:
-    """What the rows of a dataset in one school are made from."""
+    """The input for the rows of a dataset in a school."""
 
     rng: Random
     students: Sequence[Row]
     semester_ids: Sequence[int]
     today: date
-    rows: int  # of the big dataset
-    gap: int  # ids that it leaves out after each thousand
-    fresh: int  # percent of its rows that were updated today
+    rows: int  # of big_scores
+    gap: int  # missing ids after each thousand rows of big_scores
+    fresh: int  # percent of the rows of big_scores updated today
 
 
 Columns = Mapping[str, Column[Any]]
 
 
 def transposed(rows: Iterable[Values]) -> Columns:
-    """Rows as columns; each row has the fields of the first."""
+    """Rows as columns. All rows have the same fields."""
     made = list(rows)
     return {name: [row[name] for row in made] for name in made[0]} if made else {}
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset as every school has it, and how its columns are made."""
+    """A dataset of every school, and the function for its columns."""
 
     name: str
     label: str
@@ -91,12 +90,12 @@ class Dataset:
     description: str = ""
     relations: Sequence[Relation] = ()
     is_custom: bool = False
-    has_segments: bool = True  # whether id_egt and id_elt are understood, given an integer key
+    has_segments: bool = True  # whether the dataset takes id_egt and id_elt, if its key is an integer
     tells_last_update: bool = True
 
     @property
     def primary(self) -> list[Field]:
-        """The fields of the primary key; none, one or several."""
+        """The fields of the primary key, if any."""
         return [field for field in self.fields if field.primary]
 
     @property
@@ -115,9 +114,9 @@ def key(name: str = "id", label: str = "编号") -> Field:
     return Field(name, label, "integer", primary=True)
 
 
-def text(name: str, label: str, max_length: int = 50, **more: Any) -> Field:
-    """A string with a greatest length."""
-    return Field(name, label, "string", max_length=max_length, **more)
+def text(name: str, label: str, max_length: int = 50, **options: Any) -> Field:
+    """A string with a maximum length."""
+    return Field(name, label, "string", max_length=max_length, **options)
 
 
 def decimal(name: str, label: str, precision: int, scale: int) -> Field:

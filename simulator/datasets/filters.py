@@ -13,17 +13,17 @@ Predicate = Callable[[Any], bool]
 
 
 def split(parameter: str, operators: tuple[str, ...]) -> tuple[str, str]:
-    """A parameter as field and operator, the longest operator that fits; ("", "") where none does."""
+    """The field and the operator of a parameter, by the longest matching operator; ("", "") without one."""
     fitting = [operator for operator in operators if parameter.endswith(f"_{operator}")]
     operator = max(fitting, key=len, default="")
     return (parameter.removesuffix(f"_{operator}"), operator) if operator else ("", "")
 
 
 def predicate(parameter: str, operator: str, type_: str, text: str) -> Predicate:
-    """The test of a field's value; 422 where the text is no value of the field's type."""
+    """The test of a field's value; 422 for text that is no value of the field's type."""
     if operator == "is_empty":
-        wanted = parse_flag(parameter, text)
-        return lambda value: (value is None or value == "") is wanted
+        is_empty = parse_flag(parameter, text)
+        return lambda value: (value is None or value == "") is is_empty
     if operator == "like":
         return lambda value: isinstance(value, str | int) and text in str(value)
     if operator in ("in", "not_in"):
@@ -31,7 +31,7 @@ def predicate(parameter: str, operator: str, type_: str, text: str) -> Predicate
         return lambda value: (_comparable(type_, value) in listed) is (operator == "in")
     bound = _parsed(parameter, type_, text)
     holds = COMPARISONS[operator]
-    return lambda value: (found := _comparable(type_, value)) is not None and holds(found, bound)
+    return lambda value: (comparable := _comparable(type_, value)) is not None and holds(comparable, bound)
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -45,7 +45,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def _parsed(parameter: str, type_: str, text: str) -> Any:
-    """The text of a parameter as a value that compares with those of a field."""
+    """The text of a parameter as a value to compare with values of a field."""
     if type_ == "integer":
         return parse_integer(parameter, text)
     if type_ == "boolean":
@@ -61,7 +61,7 @@ def _parsed(parameter: str, type_: str, text: str) -> Any:
 
 
 def _comparable(type_: str, value: Any) -> Any:
-    """A row's value as one that compares; None for null, and for what a test put where it does not belong."""
+    """A row's value in comparable form; None for null and for invalid values of tests."""
     if type_ in ("integer", "boolean"):
         return value if type(value) is (int if type_ == "integer" else bool) else None
     if type_ == "decimal":

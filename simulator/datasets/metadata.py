@@ -1,4 +1,4 @@
-"""The metadata of a school's datasets as rows of their own, so that tests change them as they change rows."""
+"""The metadata of a school's datasets as tables, so that tests can change the metadata like rows."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -11,11 +11,11 @@ from simulator.school.rows import Values
 from simulator.settings import Size
 
 METADATA = ("datasets", "dataset_fields", "dataset_relations")
-OWNER = "dataset"  # the name of the dataset that a field or a relation belongs to; not sent
+OWNER = "dataset"  # the dataset of a field or a relation; not sent
 
 
 def tables(size: Size, school_id: int, last_updates: dict[str, str | None]) -> dict[str, Table]:
-    """The metadata of one school, given when each dataset's rows were updated last."""
+    """The metadata of a school, from the last update of each dataset's rows."""
     since = stamp(size.today - timedelta(days=300), 8 * 3600)
     dated: Values = {"created_at": since, "updated_at": since}
     datasets: list[Values] = []
@@ -51,7 +51,7 @@ def _table(rows: Iterable[Values]) -> Table:
 
 
 def identity(resource: str, key: int, position: int) -> Values:
-    """The values in which new metadata must not be like its neighbour, where a test does not say them."""
+    """The values in which inserted metadata must differ from its neighbour."""
     name = f"{resource}_{key}"
     common: Values = {"id": key, "name": name, "label": name}
     if resource == "dataset_fields":

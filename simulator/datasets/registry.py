@@ -1,7 +1,7 @@
-"""All datasets of all schools, and the changes that tests make to their rows and metadata.
+"""All datasets of all schools, and the changes by tests.
 
-Tests name what they change as they do elsewhere, by resource and key: `datasets`, `dataset_fields` and
-`dataset_relations` are the metadata, `datasets/course_scores` the rows of a dataset. Keys are per school.
+Tests name rows by resource and key: `datasets`, `dataset_fields` and `dataset_relations` are the metadata,
+and `datasets/course_scores` are the rows of a dataset. Keys are per school.
 """
 
 from collections.abc import Container, Sequence
@@ -23,7 +23,7 @@ ROWS = "datasets/"  # before the name of a dataset
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What a dataset is now: its metadata by name, and its rows. Another one after each change."""
+    """The current state of a dataset: its metadata by name, and its rows. Each change makes a new object."""
 
     school_id: int
     name: str
@@ -40,13 +40,13 @@ class Description:
 
     @property
     def has_segments(self) -> bool:
-        """Whether id_egt and id_elt are understood, given an integer key."""
+        """Whether the dataset takes id_egt and id_elt."""
         made = BY_NAME.get(self.name)
         return made is None or made.has_segments
 
 
 class Datasets:
-    """The tables of metadata and rows, made when a school is first asked about."""
+    """The tables of metadata and rows, made at the first request for a school."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,20 +59,20 @@ class Datasets:
         return [table.value(row, "name") for row in table.select(None, None, ())]
 
     def find(self, school_id: int, name: str) -> Description:
-        """A dataset as it is now; 404 without one."""
-        found = self._described(school_id, name, self._store.version)
-        if found is None:
+        """The current state of a dataset, or 404."""
+        described = self._described(school_id, name, self._store.version)
+        if described is None:
             raise Problem(404, f"no such dataset: {name}")
-        return found
+        return described
 
     def table(self, school_id: int, resource: str) -> Table:
-        """The rows that tests know by this name; 404 without any."""
+        """The table of a resource name of tests, or 404."""
         if resource in METADATA:
             return self._school(school_id)[resource]
         return self.find(school_id, resource.removeprefix(ROWS)).table
 
     def insert(self, school_id: int, resource: str, values: Values, *, first: bool = False) -> Handle:
-        """Add a row like its neighbour but for `values`, or metadata as bare as can be but for `values`."""
+        """Add a copy of the neighbouring row with these values, or minimal metadata with these values."""
         table = self.table(school_id, resource)
         now = self._store.tick()
         if resource in METADATA:
@@ -91,7 +91,7 @@ class Datasets:
     def update(
         self, school_id: int, resource: str, key: int, values: Values, *, touch: bool = True
     ) -> Handle:
-        """Set values to whatever is given; `touch` moves the row's updated_at, as the platform would."""
+        """Set any values. `touch` moves the row's updated_at, as the platform would."""
         table = self.table(school_id, resource)
         now = self._store.tick()
         names: Container[str] = table.columns
@@ -100,7 +100,7 @@ class Datasets:
         return table.update(key, (_touched(names, now) if touch else {}) | values)
 
     def destroy(self, school_id: int, resource: str, key: int) -> Handle:
-        """Take a row away for good; there is no other way for datasets."""
+        """Delete a row for good; datasets have no soft deletion."""
         table = self.table(school_id, resource)
         row = table.destroy(key)
         now = self._store.tick()
@@ -109,7 +109,7 @@ class Datasets:
         return row
 
     def _changing(self, school_id: int, resource: str, values: Values, now: str) -> Description:
-        """The dataset whose rows are about to change; 422 for fields that it does not have."""
+        """The dataset to change; 422 for values of unknown fields."""
         described = self.find(school_id, resource.removeprefix(ROWS))
         unknown = values.keys() - described.fields.keys()
         if unknown:
@@ -119,7 +119,7 @@ class Datasets:
             )
         if described.about["last_updated_at"] is not None:
             self._school(school_id)["datasets"].update(described.about["id"], {"last_updated_at": now})
-            # What was described since the tick has the moment before.
+            # A description made since the tick has the earlier time.
             self._store.version += 1
         return described
 
@@ -164,7 +164,7 @@ class Datasets:
             about[0],
             {field["name"]: field for field in fields},
             {relation["name"]: relation for relation in relations},
-            school.setdefault(ROWS + name, Table([], {})),  # of a dataset that a test has inserted
+            school.setdefault(ROWS + name, Table([], {})),  # a dataset that a test inserted
         )
 
     def _metadata(self, resource: str, school_id: int, owner: str) -> Sequence[Values]:
@@ -177,7 +177,7 @@ def _all(table: Table) -> list[Values]:
 
 
 def _touched(names: Container[str], now: str) -> Values:
-    """The moment of a change, for rows that tell it."""
+    """The time of a change, for rows with such a field."""
     return {"updated_at": now} if "updated_at" in names else {}
 
 

@@ -1,4 +1,4 @@
-"""Records as they are sent, thousands at a time: what several rows have in common is rendered once."""
+"""Renders records as JSON, thousands at a time. Repeated parts of rows are rendered once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from simulator.datasets.catalog import BY_NAME
-from simulator.datasets.definitions import Column, Made
+from simulator.datasets.definitions import Column, ComputedColumn
 from simulator.datasets.registry import Description
 from simulator.datasets.table import NOTHING, Handle
 from simulator.messages import decimal_of
 from simulator.readings import Readings
 from simulator.school.rows import Values
 
-RENDERED = 2_000  # longer columns are rendered when they are asked for, value by value
+RENDERED = 2_000  # longer columns are rendered on request, value by value
 EXTRA: dict[str, Column[Any]] = {"x_source": [{"system": "legacy"}], "x_note": ["备注"]}
 
 ENCODER = msgspec.json.Encoder()
@@ -27,7 +27,7 @@ Part = Callable[[Sequence[int]], list[bytes]]  # some members of the rows at the
 
 
 class Rendering:
-    """Some fields of a dataset, in this platform's reading of what the specification leaves open."""
+    """Renders some fields of a dataset, by this platform's readings."""
 
     def __init__(self, described: Description, names: Iterable[str], readings: Readings) -> None:
         self._columns = {name: _sent(described, name, readings) for name in names}
@@ -36,19 +36,19 @@ class Rendering:
 
     @cached_property
     def _parts(self) -> list[Part]:
-        """How the columns are rendered: neighbours of one length together, a long one by itself."""
+        """The renderers of the columns: neighbours of equal length together, a long column alone."""
         parts: list[Part] = []
         for length, group in groupby(self._columns.items(), key=lambda item: len(item[1])):
             columns = dict(group)
             if length > RENDERED:
-                parts += (partial(_each, name, column) for name, column in columns.items())
+                parts += (partial(_rendered, name, column) for name, column in columns.items())
             else:
                 rows = ({name: column[p] for name, column in columns.items()} for p in range(length))
                 parts.append(partial(_repeated, list(map(_members, rows))))
         return parts
 
     def values(self, row: Handle) -> Values:
-        """A record; what a test has given is in it as it was given."""
+        """A record. Values of tests stay unchanged."""
         position, given = (row, {}) if isinstance(row, int) else (row.position, row.given)
         return {
             name: given[name] if name in given else _at(column, position)
@@ -59,7 +59,7 @@ class Rendering:
         """Records as a JSON array."""
         if not rows:
             return b"[]"
-        if isinstance(rows, range):  # nothing is changed among them
+        if isinstance(rows, range):  # no row is changed
             return self._unchanged(rows)
         columns = [part([row for row in rows if isinstance(row, int)]) for part in self._parts]
         made = map(b",".join, zip(*columns, strict=True))
@@ -67,11 +67,11 @@ class Rendering:
         return b"[{%b}]" % b"},{".join(sent)
 
     def _unchanged(self, positions: range) -> bytes:
-        """Many rows at once: column by column laid into one list, and joined at one stroke."""
-        one = [b"},{", *(b"", b",") * len(self._parts)][:-1]
-        pieces = one * len(positions)
+        """Many rows at once: fills a list column by column, and joins it once."""
+        row_pieces = [b"},{", *(b"", b",") * len(self._parts)][:-1]
+        pieces = row_pieces * len(positions)
         for number, part in enumerate(self._parts):
-            pieces[1 + 2 * number :: len(one)] = part(positions)
+            pieces[1 + 2 * number :: len(row_pieces)] = part(positions)
         pieces[0] = b"[{"
         pieces.append(b"}]")
         return b"".join(pieces)
@@ -86,7 +86,7 @@ def _members(values: Values) -> bytes:
 
 
 def _repeated(members: list[bytes], positions: Sequence[int]) -> list[bytes]:
-    """Members that have been rendered before."""
+    """Rendered members of a repeating column."""
     period = len(members)
     if not isinstance(positions, range) or positions.step != 1:
         return [members[p % period] for p in positions]
@@ -94,8 +94,8 @@ def _repeated(members: list[bytes], positions: Sequence[int]) -> list[bytes]:
     return (members * (len(positions) // period + 2))[first : first + len(positions)]
 
 
-def _each(name: str, column: Column[Any], positions: Sequence[int]) -> list[bytes]:
-    """Members rendered now; each JSON value is one line, since JSON escapes the ends of lines."""
+def _rendered(name: str, column: Column[Any], positions: Sequence[int]) -> list[bytes]:
+    """Members rendered now. Each JSON value is a line, since JSON escapes line breaks."""
     start = ENCODER.encode(name) + b":"
     lines = ENCODER.encode_lines([column[p] for p in positions])[:-1]
     return (start + lines.replace(b"\n", b"\n" + start)).splitlines()
@@ -111,7 +111,7 @@ def _sent(described: Description, name: str, readings: Readings) -> Column[Any]:
             value = shape(position, value)
         return value
 
-    return Made(len(column), shaped) if shapes else column
+    return ComputedColumn(len(column), shaped) if shapes else column
 
 
 def _shapes(described: Description, name: str, readings: Readings) -> Iterator[Shape]:
@@ -163,7 +163,7 @@ def _decimal(value: Any) -> str | None:
     return None if number is None else str(number)
 
 
-CASTS: dict[str, Callable[[Any], Any]] = {  # what a platform does with its rows when a field's type changes
+CASTS: dict[str, Callable[[Any], Any]] = {  # the conversions of values after a change of a field's type
     "string": _text,
     "text": _text,
     "integer": _integer,

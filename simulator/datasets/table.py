@@ -1,4 +1,4 @@
-"""The rows of one dataset in one school: columns as they were made, and what tests have changed since."""
+"""The rows of a dataset in a school: the generated columns, and changes by tests."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -10,25 +10,22 @@ from simulator.school.rows import Values
 
 NOTHING: Column[None] = (None,)  # the column of a field that was added later
 
-Test = tuple[str, Callable[[Any], bool]]  # a field and what its value must be
+Test = tuple[str, Callable[[Any], bool]]  # a field, and the test of its value
 
 
 class Change(NamedTuple):
-    """A row that is not as it was made: the values given, and the row that it is like in all others."""
+    """A changed row: the set values, and the position of the row with all other values."""
 
     key: int
     position: int | None
     given: Values
 
 
-Handle = int | Change  # a row: its position, or how it was changed
+Handle = int | Change  # a row: its position, or its change
 
 
 class Table:
-    """Rows in the order of their keys.
-
-    A key is the integer primary key; where there is none, it is a number that nobody is shown.
-    """
+    """Rows in the order of their keys: the integer primary key, or else a hidden number."""
 
     def __init__(self, keys: Column[int], columns: Columns) -> None:
         self.keys = keys
@@ -42,7 +39,7 @@ class Table:
         """The rows with keys from low to high, both included, that pass all tests, in order."""
         start = 0 if low is None else bisect_left(self.keys, low)
         stop = len(self.keys) if high is None else bisect_right(self.keys, high)
-        found: Sequence[int] = range(start, max(start, stop))
+        positions: Sequence[int] = range(start, max(start, stop))
         changed = [
             key
             for key in sorted(self._gone.union(self._changes))
@@ -52,22 +49,22 @@ class Table:
             column = self.columns.get(name, NOTHING)
             period = len(column) or 1
             passed = [passes(column[p]) for p in range(len(column))]
-            found = [position for position in found if passed[position % period]]
-        return self._overlaid(found, changed, tests) if changed else found
+            positions = [position for position in positions if passed[position % period]]
+        return self._overlaid(positions, changed, tests) if changed else positions
 
     def find(self, key: int) -> Handle:
-        """The row with this key; 404 without one."""
-        found = self.select(key, key, ())
-        if not found:
+        """The row with this key, or 404."""
+        rows = self.select(key, key, ())
+        if not rows:
             raise Problem(404, f"no row with key {key}")
-        return found[0]
+        return rows[0]
 
     def key(self, row: Handle) -> int:
         """The key of a row."""
         return self.keys[row] if isinstance(row, int) else row.key
 
     def value(self, row: Handle, name: str) -> Any:
-        """One value of a row; null where it has none."""
+        """A value of a row; null if the row lacks the field."""
         if not isinstance(row, int):
             if name in row.given:
                 return row.given[name]
@@ -78,12 +75,12 @@ class Table:
         return column[row % len(column)]
 
     def values(self, row: Handle) -> Values:
-        """All values of a row, those included that a test has given it beyond its columns."""
+        """All values of a row, including values of tests outside the columns."""
         given = {} if isinstance(row, int) else row.given
         return {name: self.value(row, name) for name in self.columns} | given
 
     def insert(self, values: Callable[[int], Values], *, first: bool) -> Handle:
-        """Add a row like its neighbour but for the values made for its key; no key is given twice."""
+        """Add a copy of the neighbouring row, with the values for the new key. No key repeats."""
         if first and self._first == 0:
             raise Problem(422, "there is no id left in front of the first row")
         if first:
@@ -103,24 +100,24 @@ class Table:
         return self._changes[key]
 
     def destroy(self, key: int) -> Handle:
-        """Take a row away; it leaves no trace."""
+        """Delete a row without a trace."""
         row = self.find(key)
         self._changes.pop(key, None)
         self._gone.add(key)
         return row
 
-    def _overlaid(self, found: Sequence[int], changed: list[int], tests: Sequence[Test]) -> list[Handle]:
-        """The rows found with those changed in their places."""
+    def _overlaid(self, positions: Sequence[int], changed: list[int], tests: Sequence[Test]) -> list[Handle]:
+        """The selected rows, with changed rows in their places."""
         rows: list[Handle] = []
         done = 0
         for key in changed:
             place = bisect_left(self.keys, key)
-            upto = bisect_left(found, place)
-            rows += found[done:upto]
+            upto = bisect_left(positions, place)
+            rows += positions[done:upto]
             was_made = place < len(self.keys) and self.keys[place] == key
-            done = upto + (was_made and upto < len(found) and found[upto] == place)
+            done = upto + (was_made and upto < len(positions) and positions[upto] == place)
             change = self._changes.get(key)
             if change and all(passes(self.value(change, name)) for name, passes in tests):
                 rows.append(change)
-        rows += found[done:]
+        rows += positions[done:]
         return rows

@@ -1,4 +1,4 @@
-"""How this platform writes the metadata of a field: its word for the type, and whether it is primary."""
+"""The metadata of dataset fields in this platform's words: the type, and the flag of primary keys."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from simulator.readings import Readings
 from simulator.school.rows import Values
 
-# In place of the specification's own words; what a vocabulary lacks keeps that.
+# Words in place of the specification's. Types that a vocabulary lacks keep the specification's word.
 SHORT = {
     "integer": "int",
     "decimal": "number",
@@ -39,8 +39,8 @@ UNKNOWN = {
 }
 
 
-def worded(field: Values, readings: Readings) -> Values:
-    """The metadata of a field as they are sent."""
+def sent_metadata(field: Values, readings: Readings) -> Values:
+    """The metadata of a field as the platform sends it."""
     sent = {**field, "type": WORDS[readings.dataset_type_words](field)}
     if readings.dataset_primary == "absent":
         del sent["primary"]

@@ -1,1 +1,1 @@
-"""What stands between a request's bytes and its handler: access, faults, lists, pages, routes."""
+"""The HTTP layer before the handlers: access, faults, filters, pages and routes."""

@@ -1,4 +1,4 @@
-"""Tokens: given for client credentials, carried by requests, and what they open."""
+"""Tokens: issue for client credentials, and checks of scopes and schools."""
 
 import secrets
 import time
@@ -13,7 +13,7 @@ CLASSES, KLASSES = "class.read", "klass.read"
 
 @dataclass(frozen=True)
 class Grant:
-    """What a token opens, and until when (on the monotonic clock)."""
+    """The scopes of a token, and its expiry on the monotonic clock."""
 
     scopes: frozenset[str]
     expires_at: float
@@ -29,14 +29,14 @@ class Tokens:
             i for i in school_ids if i in access.allowed_schools or not access.allowed_schools
         )
         schools = {f"{SCHOOL_SCOPE}{school_id}" for school_id in self.school_ids}
-        known = scopes | {KLASSES}
+        existing = scopes | {KLASSES}
         if settings.readings.class_scope == KLASSES:
-            known -= {CLASSES}
-        self._grantable = frozenset(access.scopes or known) & known | schools
+            existing -= {CLASSES}
+        self._grantable = frozenset(access.scopes or existing) & existing | schools
         self._grants: dict[str, Grant] = {}
 
     def issue(self, client_id: str, client_secret: str, scope: str) -> str:
-        """A new token for these scopes; 401 for wrong credentials, 400 for a scope out of reach."""
+        """A new token for these scopes; 401 for wrong credentials, 400 for a scope that is not allowed."""
         expected = f"{self._settings.client_id}\n{self._settings.client_secret}".encode()
         if not secrets.compare_digest(f"{client_id}\n{client_secret}".encode(), expected):
             raise Problem(401, "invalid_client: unknown client_id or wrong client_secret")
@@ -51,7 +51,7 @@ class Tokens:
         return token
 
     def grant(self, request: Request) -> Grant:
-        """What the request's token opens; 401 without a valid one."""
+        """The grant of the request's token; 401 without a valid token."""
         token = _bearer(request)
         if token is None:
             raise Problem(401, "no access token: send Authorization: Bearer <token>")
@@ -63,7 +63,7 @@ class Tokens:
         return grant
 
     def revoke(self, request: Request) -> None:
-        """Forget the request's token before its time."""
+        """Revoke the request's token."""
         self._grants.pop(_bearer(request) or "", None)
 
 
@@ -73,7 +73,8 @@ def _bearer(request: Request) -> str | None:
 
 
 def check_scope(grant: Grant, alternatives: tuple[str, ...], people_scope: str) -> None:
-    """403 unless the token has one of the path's scopes, as this platform reads read_basic and read_all."""
+    """403 unless the token has one of the path's scopes. `people_scope`: the reading of read_basic and
+    read_all."""
     refused_ending = {"either": "-", "basic": ".read_all", "all": ".read_basic"}[people_scope]
     if len(alternatives) > 1:
         alternatives = tuple(scope for scope in alternatives if not scope.endswith(refused_ending))
@@ -82,7 +83,7 @@ def check_scope(grant: Grant, alternatives: tuple[str, ...], people_scope: str) 
 
 
 def class_scopes(path: str, alternatives: tuple[str, ...], reading: str) -> tuple[str, ...]:
-    """The scopes of a path with that of classes as this platform calls it."""
+    """The scopes of a path, with this platform's name of the scope for classes."""
     if CLASSES not in alternatives:
         return alternatives
     if reading == "either":
@@ -93,7 +94,7 @@ def class_scopes(path: str, alternatives: tuple[str, ...], reading: str) -> tupl
 
 
 def check_school(grant: Grant, request: Request, *, required: bool) -> int:
-    """The school that the header names, 0 without one; 422 for a bad header, 403 for a school refused."""
+    """The school in the header, or 0; 422 for an invalid header, 403 for a refused school."""
     text = request.headers.get(b"x-school-id", b"").decode("latin-1")
     if not text and not required:
         return 0

@@ -1,4 +1,4 @@
-"""Pages kept as bytes."""
+"""A cache of answers as bytes."""
 
 from collections import OrderedDict
 
@@ -8,7 +8,7 @@ Key = tuple[int, int, str]  # version of the rows, school, target
 
 
 class PageCache:
-    """The answers given last, up to so many bytes."""
+    """The latest answers, up to a number of bytes."""
 
     def __init__(self, limit: int = 200_000_000) -> None:
         self._limit = limit
@@ -16,14 +16,14 @@ class PageCache:
         self._pages: OrderedDict[Key, Response] = OrderedDict()
 
     def get(self, key: Key) -> Response | None:
-        """The answer to this request, if it is still there."""
-        found = self._pages.get(key)
-        if found:
+        """The answer to a request, if cached."""
+        page = self._pages.get(key)
+        if page:
             self._pages.move_to_end(key)
-        return found
+        return page
 
     def put(self, key: Key, response: Response) -> None:
-        """Keep an answer, and let go of those not asked for the longest."""
+        """Add an answer, and drop the least recently used answers."""
         self._pages[key] = response
         self._size += len(response.body)
         while self._size > self._limit:

@@ -1,8 +1,7 @@
-"""Faults on request: which request goes wrong, and how.
+"""Injected faults: which request fails, and how.
 
-Whether a fault strikes is a function of the seed, the request and how often this very request has come
-before, so that a run can be repeated even where requests overtake each other.
-"""
+The seed, the request and the number of equal requests before it decide whether a fault strikes. So a run is
+repeatable even if requests overtake each other."""
 
 import time
 from collections import Counter
@@ -19,10 +18,10 @@ Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "movin
 
 
 class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One way to go wrong. `path` is a glob on the path; `times` ends the fault after so many strikes.
+    """A fault. `path` is a glob on the path; `times` ends the fault after so many strikes.
 
-    A write that meets status or html has not happened. One that meets reset, truncated, slow or after has.
-    One that meets late happens `seconds` after its caller has been answered with `status`."""
+    With status or html, a write does not happen. With reset, truncated, slow or after, the write happens.
+    With late, the write happens `seconds` after the answer with `status`."""
 
     kind: Kind
     probability: float = 1.0
@@ -34,24 +33,24 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     retry_after_form: Literal["seconds", "date"] = "seconds"
     seconds: float = 1.0  # of kinds slow and late
     change: Literal["shrink", "grow", "balanced"] = "balanced"  # of kind moving
-    # Of kind empty: what an answer without its rows says of how many there are (zero, as many as there are,
-    # nothing), and whether an object becomes an empty list too, or keeps what it has beside its lists.
+    # Of kind empty: the counts in an answer without rows (zero, the true counts, none), and whether an object
+    # becomes an empty list or keeps its other members.
     counts: Literal["zero", "true", "none"] = "zero"
     objects: Literal["emptied", "list"] = "emptied"
 
 
-Strike = tuple[Fault, Random]  # with random numbers for whatever the fault needs
+Strike = tuple[Fault, Random]  # with random numbers for the fault
 
 
 class FaultPlan(msgspec.Struct, forbid_unknown_fields=True):
-    """All faults of a run; the first that strikes a request is the one that happens."""
+    """All faults of a run. The first fault that strikes a request happens."""
 
     faults: list[Fault] = []
     seed: int = 1
 
 
 class Faults:
-    """Decides for each request whether it goes wrong."""
+    """Decides for each request whether a fault strikes."""
 
     def __init__(self, plan: FaultPlan) -> None:
         self.plan = plan
@@ -75,8 +74,7 @@ class Faults:
 
 
 def _applies(fault: Fault, request: Request) -> bool:
-    """Whether there is something to strike: a token to revoke, a page already sent to take rows from, rows to
-    leave out."""
+    """Whether a fault can strike a request: a token to revoke, an earlier page to change, or rows to omit."""
     if fault.kind == "empty" and request.method != "GET":
         return False
     if fault.kind == "revoked" and b"authorization" not in request.headers:
@@ -96,7 +94,7 @@ def retry_after(fault: Fault) -> Headers:
 
 
 def truncated(response: Response) -> Response:
-    """The first half of a body as if it were all: its length is right and its JSON is not."""
+    """The first half of a body, with a matching length: the JSON is invalid."""
     return Response(200, response.body[: len(response.body) // 2], response.headers)
 
 
@@ -106,7 +104,7 @@ COUNTS_IN_OBJECTS = ("item_num", "statistics")
 
 
 def emptied(response: Response, fault: Fault) -> Response:
-    """An answer of status 200 whose rows are left out, as a platform sends it whose database is away."""
+    """An answer of status 200 without its rows, as a platform with a failed database sends it."""
     if response.status != 200:
         return response
     whole = msgspec.json.decode(response.body)
@@ -121,11 +119,11 @@ def emptied(response: Response, fault: Fault) -> Response:
 
 
 def _without_rows(whole: dict[str, Any], fault: Fault) -> dict[str, Any]:
-    kept = {name: [] if name in ROWS_IN_OBJECTS else value for name, value in whole.items()}
-    for name in kept.keys() & set(COUNTS_IN_OBJECTS) if fault.counts == "zero" else ():
-        value = kept[name]
-        kept[name] = dict.fromkeys(value, 0) if isinstance(value, dict) else 0
-    return kept
+    emptied = {name: [] if name in ROWS_IN_OBJECTS else value for name, value in whole.items()}
+    for name in emptied.keys() & set(COUNTS_IN_OBJECTS) if fault.counts == "zero" else ():
+        value = emptied[name]
+        emptied[name] = dict.fromkeys(value, 0) if isinstance(value, dict) else 0
+    return emptied
 
 
 PAGINATION = b"X-Pagination-"

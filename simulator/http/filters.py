@@ -1,4 +1,4 @@
-"""The filters of lists: what a parameter's text asks of a row."""
+"""The filters of lists: predicates on rows from parameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from simulator.messages import Problem, decimal_of, parse_flag, parse_integer, p
 from simulator.school.rows import TIME_FORMAT, Row
 
 Predicate = Callable[[Row], bool]
-Filter = Callable[[str, str], Predicate]  # of a parameter's name and text; Problem where that makes no sense
+Filter = Callable[[str, str], Predicate]  # of a parameter's name and text; Problem for invalid text
 
 
 def equal(field_name: str, number: bool = False) -> Filter:

@@ -1,4 +1,4 @@
-"""The page of a list that a request asks for."""
+"""The requested page of a list."""
 
 from dataclasses import replace
 from math import ceil
@@ -12,13 +12,13 @@ PAGING, V1_PAGING = ("paginated", "page", "per_page"), ("$page", "$per-page")
 
 
 class Page(NamedTuple):
-    """The page that was asked for."""
+    """A requested page."""
 
     number: int
     size: int
 
     def cut(self, total: int, readings: Readings) -> tuple[slice, Headers]:
-        """Which of so many rows stand on the page, and the headers that say so."""
+        """The slice of the rows on the page, and the pagination headers."""
         page, pages = self, max(1, ceil(total / self.size))
         if readings.page_past_end == "last":
             page = self._replace(number=min(self.number, pages))
@@ -34,7 +34,7 @@ class Page(NamedTuple):
 
 
 def page_of(readings: Readings, request: Request) -> Page | None:
-    """The page of a paged list that is asked for; None for the whole of it."""
+    """The requested page; None for the whole list."""
     number = request.integer("page", 1, least=1) or 1
     size = request.integer("per_page", least=1) or _default_size(readings)
     paginated = request.flag("paginated", True)
@@ -46,14 +46,14 @@ def page_of(readings: Readings, request: Request) -> Page | None:
 
 
 def v1_page_of(readings: Readings, request: Request) -> Page:
-    """The same of a list of v1, whose parameters have other names, with the readings that `of_v1` makes."""
+    """The requested page of a v1 list, whose parameters have other names. `readings`: from `of_v1`."""
     number = request.integer("$page", 1, least=1) or 1
     size = request.integer("$per-page", least=1) or _default_size(readings)
     return _clamped(number, size, "$per-page", readings)
 
 
 def of_v1(readings: Readings) -> Readings:
-    """The readings with those of v1's pages in the place of v3's."""
+    """The readings with v1's paging instead of v3's."""
     return replace(
         readings,
         pagination_headers=readings.v1_pagination_headers,
@@ -62,7 +62,7 @@ def of_v1(readings: Readings) -> Readings:
 
 
 def _default_size(readings: Readings) -> int:
-    """A platform does not refuse a page whose size it chose itself."""
+    """The default page size, within the platform's own maximum."""
     return min(DEFAULT_PER_PAGE, readings.max_per_page)
 
 

@@ -1,11 +1,11 @@
-"""What a strict platform refuses: parameters and relations that the interface does not list for a path."""
+"""The check of a strict platform: refuses parameters and relations that the interface does not list."""
 
 from simulator.http.routing import Route
 from simulator.messages import Problem, Request
 
 
 def check_listed(route: Route, request: Request, status: int) -> None:
-    """Refuse, with this status, a GET of a path with anything that the interface does not list for it."""
+    """Refuse a GET with parameters or relations that the interface does not list for the path."""
     if route.parameters is None or request.method != "GET":
         return
     unknown = sorted(request.query.keys() - route.parameters)

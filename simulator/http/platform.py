@@ -1,4 +1,4 @@
-"""What every handler works with."""
+"""The state of a running platform, for its handlers."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -13,13 +13,9 @@ from simulator.store.store import Source, Store
 from simulator.wire.wire import Form, Wire
 
 
-def _nobody(_op: Op, _school_id: int, _resource: str, _keys: list[int]) -> None:
-    """There is no subscriber."""
-
-
 class Platform:
-    """One running platform: its settings, rows and tokens. Sources and forms are those of its resources, by
-    name; `scopes` are all that there are."""
+    """A running platform: its settings, rows and tokens. `sources` and `forms`: by resource; `scopes`: all
+    scopes of the platform."""
 
     def __init__(
         self,
@@ -30,8 +26,8 @@ class Platform:
     ) -> None:
         self.settings = settings
         self.readings = settings.readings
-        #: Tells subscribers that a write has changed rows: operation, school, resource type and keys.
-        self.announce: Callable[[Op, int, str, list[int]], None] = _nobody
+        #: Pushes a change of rows by a write: operation, school, resource type and keys.
+        self.announce: Callable[[Op, int, str, list[int]], None] = lambda *_: None
         self.store = Store(sources, settings.size, settings.readings)
         self.tokens = Tokens(settings, scopes, self.store.school_ids)
         self.wire = Wire(forms, self.store, settings.readings)

@@ -1,4 +1,4 @@
-"""A resource of the platform as one entry, and what a request for its list is answered."""
+"""The definition of a resource, and the answer to a request for its list."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,48 +25,43 @@ PLATFORM_AHEAD_OF_UTC = timedelta(hours=8)
 
 
 def of_school(_: Platform, request: Request) -> list[int]:
-    """The one collection of the request's school."""
+    """The parent of a school's collection: the request's school."""
     return [request.school_id]
 
 
 def as_it_came(_: Platform, request: Request) -> Request:
-    """The request itself: of lists that no reading asks for in another way."""
+    """The unchanged request, for lists that no reading affects."""
     return request
 
 
 def never(_: Row) -> bool:
-    """Whether a row is archived where nothing can be."""
+    """Whether a row is archived, for resources without an archive."""
     return False
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The list of a resource as the specification has it: who may ask for it, and with which parameters.
-
-    `parents`: whose rows a request asks for; `chosen_by`: the parameters that say so. `understood`: what a
-    request means by this platform's readings. `relations`: what `expand` may name; none: anything.
-    `paged`: always, never, or by a reading.
-    """
+    """The list of a resource in the specification: its path, scopes and parameters."""
 
     path: str
-    scopes: tuple[str, ...] = ()  # one of these opens it
+    scopes: tuple[str, ...] = ()  # any of them suffices
     v1: V1Scope | None = None  # of lists of v1
-    parents: Callable[[Platform, Request], list[int]] = of_school
-    chosen_by: tuple[str, ...] = ()
+    parents: Callable[[Platform, Request], list[int]] = of_school  # of the requested rows
+    chosen_by: tuple[str, ...] = ()  # the parameters that choose the parents
     filters: Mapping[str, Filter] = field(default_factory=dict)
-    understood: Callable[[Platform, Request], Request] = as_it_came
+    understood: Callable[[Platform, Request], Request] = as_it_came  # the request by the readings
     with_trashed: bool = False
     expandable: bool = False
-    relations: frozenset[str] = frozenset()
+    relations: frozenset[str] = frozenset()  # the names for `expand`; empty: any name
     sortable: bool = False
     selectable: bool = False
-    paged: bool | Callable[[Readings], bool] = True
-    people: bool = False  # whether a platform that joins them to their groups sends some twice
+    paged: bool | Callable[[Readings], bool] = True  # always, never, or by a reading
+    people: bool = False  # whether the reading `people` sends some rows twice
     archived: Callable[[Row], bool] = never
 
     @property
     def parameters(self) -> frozenset[str]:
-        """The names of all that the list takes; what stands in the path is none of them."""
+        """The query parameters of the list, without the parameters in the path."""
         offered = {"with_trashed": self.with_trashed, "expand": self.expandable, "sort": self.sortable}
         paging = (V1_PAGING if self.v1 else PAGING) if self.paged is True else ()
         flags = (name for name, has in (offered | {"fields": self.selectable}).items() if has)
@@ -76,7 +71,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource of the platform: its rows, how they are sent, and where they are asked for."""
+    """A resource of the platform: its rows, their form, its list and further routes."""
 
     name: str
     source: Source
@@ -87,24 +82,24 @@ class Resource:
     @property
     def paths(self) -> tuple[Route, ...]:
         """All paths of the resource."""
-        one = self.listing
-        if one is None:
+        listing = self.listing
+        if listing is None:
             return self.routes
         route = Route(
             "GET",
-            one.path,
-            partial(answer, self.name, one),
-            scopes=one.scopes,
-            v1=one.v1,
-            disturb=partial(disturb, self.name, one) if one.paged is True else None,
-            parameters=one.parameters,
-            relations=one.relations,
+            listing.path,
+            partial(answer, self.name, listing),
+            scopes=listing.scopes,
+            v1=listing.v1,
+            disturb=partial(disturb, self.name, listing) if listing.paged is True else None,
+            parameters=listing.parameters,
+            relations=listing.relations,
         )
         return (route, *self.routes)
 
 
 def answer(name: str, listing: Listing, platform: Platform, request: Request) -> Response:
-    """The rows that a request asks for."""
+    """The answer to a request for a list."""
     request = listing.understood(platform, request)
     rows = selected(name, listing, platform, request)
     headers: Headers = []
@@ -122,7 +117,7 @@ def answer(name: str, listing: Listing, platform: Platform, request: Request) ->
 
 
 def selected(name: str, listing: Listing, platform: Platform, request: Request) -> list[Row]:
-    """All rows that the filters let through, in order."""
+    """All rows that pass the filters, in order."""
     parents = listing.parents(platform, request)
     rows = list(chain.from_iterable(platform.store.rows(name, parent) for parent in parents))
     if "with_trashed" in request.query and platform.readings.with_trashed != "shown":
@@ -143,7 +138,7 @@ def selected(name: str, listing: Listing, platform: Platform, request: Request) 
 
 
 def _meant(readings: Readings, parameter: str, text: str) -> str:
-    """The value of a filter as this platform takes it."""
+    """The value of a filter, by this platform's reading."""
     if parameter != UPDATED_SINCE or readings.updated_filter == "from":
         return text
     moment = parse_moment(parameter, text)
@@ -159,7 +154,7 @@ def _meant(readings: Readings, parameter: str, text: str) -> str:
 
 
 def _hides_archived(readings: Readings, request: Request) -> bool:
-    """Whether this platform leaves out what is archived for who asks so."""
+    """Whether this platform omits archived rows from the answer to this request."""
     asks_for_ids = readings.archived == "by_id" and ID_FILTERS & request.query.keys()
     return not (readings.archived == "listed" or STATUS_FILTERS & request.query.keys() or asks_for_ids)
 
@@ -171,7 +166,7 @@ def _page(listing: Listing, readings: Readings, request: Request) -> Page | None
 
 
 def _sort_key(name: str, row: Row) -> tuple[str, Any]:
-    """Values of one kind in order, other kinds apart: a row that a test broke does not break the list."""
+    """The sort key of a row, by type first: an invalid value of a test must not break the sort."""
     value = row.key if name == "id" else row.values.get(name)
     return (type(value).__name__, value) if isinstance(value, str | int | float) else ("", 0)
 
@@ -179,11 +174,11 @@ def _sort_key(name: str, row: Row) -> tuple[str, Any]:
 def disturb(
     name: str, listing: Listing, platform: Platform, request: Request, change: str, rng: Random
 ) -> None:
-    """Change the list that somebody is paging through, as a busy platform would; nothing on a first page.
+    """Change a list while a client pages through it, as on a busy platform. The first page changes nothing.
 
-    shrink takes away a row of a page already sent, so that a row slips past the reader; grow puts a new row
-    in front, so that one comes twice; balanced does the first and adds a row at the end: the total stays.
-    """
+    shrink: deletes a row of an earlier page, so that the client misses a row. grow: inserts a row at the
+    front, so that a row comes twice. balanced: deletes a row as shrink does, and adds a row at the end, so
+    that the total stays."""
     page = _page(listing, of_v1(platform.readings) if listing.v1 else platform.readings, request)
     rows = selected(name, listing, platform, request)
     if page is None or page.number < 2 or len(rows) < 2:

@@ -1,4 +1,4 @@
-"""How the handler of a request is found."""
+"""Routes, and the router that finds the route of a request."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,14 +14,15 @@ Disturb = Callable[[Platform, Request, str, Random], None]
 
 @dataclass(frozen=True)
 class V1Scope:
-    """What opens a path of v1, of which the specification says nothing: platforms ask for one of these."""
+    """The possible scopes of a v1 path, which the specification leaves open."""
 
     plain: str
-    twin: tuple[str, ...] = ()  # what v3 asks for where it has the same
-    own: str = ""  # a name that the specification does not have
+    twin: tuple[str, ...] = ()  # the scopes of the same data in v3
+    own: str = ""  # a name outside the specification
 
     def alternatives(self, reading: str, *, writes: str = "reading") -> tuple[str, ...]:
-        """The scopes of which one opens the path, as this platform decided. writes: of a path that writes."""
+        """The scopes of the path on this platform, any of which suffices. `writes`: the reading for
+        writes."""
         if writes == "own":
             return (self.own or self.plain,)
         if reading == "none":
@@ -35,18 +36,18 @@ class V1Scope:
 
 @dataclass(frozen=True)
 class Route:
-    """A path, who may ask for it, and what answers. {name} in the path stands for one segment."""
+    """A path, its scopes and its handler. {name} in the path stands for a segment."""
 
     method: str
     path: str
     handler: Handler
-    scopes: tuple[str, ...] = ()  # one of these opens it
+    scopes: tuple[str, ...] = ()  # any of them suffices
     v1: V1Scope | None = None  # of a path of v1
     anonymous: bool = False
     needs_school: bool = True
-    disturb: Disturb | None = None  # moves rows of its list while somebody pages through
-    parameters: frozenset[str] | None = None  # those that the interface lists for it; None: any
-    relations: frozenset[str] = frozenset()  # what `expand` may name; none: anything
+    disturb: Disturb | None = None  # changes the list while a client pages
+    parameters: frozenset[str] | None = None  # the parameters in the interface; None: any
+    relations: frozenset[str] = frozenset()  # the names for `expand`; empty: any name
 
 
 class Router:
@@ -57,17 +58,17 @@ class Router:
         self._patterns = [(_pattern(route.path), route) for route in routes if "{" in route.path]
 
     def find(self, request: Request) -> Route:
-        """The route, with the path's parameters put into the request; 404 or 405 without one."""
+        """The route of a request; sets the request's path parameters. 404 or 405 if none matches."""
         route = self._plain.get((request.method, request.path))
         if route:
             return route
         other_method = any(path == request.path for _, path in self._plain)
         for pattern, candidate in self._patterns:
-            found = pattern.fullmatch(request.path)
-            if found and candidate.method == request.method:
-                request.params = found.groupdict()
+            match = pattern.fullmatch(request.path)
+            if match and candidate.method == request.method:
+                request.params = match.groupdict()
                 return candidate
-            other_method = other_method or found is not None
+            other_method = other_method or match is not None
         raise (
             Problem(405, "method not allowed")
             if other_method

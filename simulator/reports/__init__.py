@@ -1,1 +1,1 @@
-"""The reports of the platform: their parameters, their queries, and what a query answers."""
+"""The reports of the platform: parameters, queries, fields and rows."""

@@ -1,4 +1,4 @@
-"""What a report is made of: its metadata as data, and how the rows of a query are made."""
+"""The definition of a report: metadata, and functions for the rows of its queries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -10,11 +10,10 @@ Key = str | int  # of an option
 
 
 class Parameter(NamedTuple):
-    """A parameter of a report, in the words of the specification.
+    """A parameter of a report, with the specification's names.
 
-    It filters the queries whose rows have a column of its name, whether that is among the fields or not:
-    by equality with the keys chosen, by the text given, or by the dates from first to last.
-    """
+    It filters queries whose rows have a column of its name, also a column that is not among the fields: by
+    the chosen keys, by a text, or by a range of dates."""
 
     type: str
     name: str
@@ -25,18 +24,18 @@ class Parameter(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field of a query, in the words of the specification."""
+    """A field of a query, with the specification's names."""
 
     kind: str
     name: str
     label: str
     path: Sequence[str] = ()  # empty: the label alone
     is_dynamic: bool = False
-    shown_for: Mapping[str, Sequence[Key]] = {}  # by parameter, the options that the field belongs to
+    shown_for: Mapping[str, Sequence[Key]] = {}  # the options that show the field, by parameter
 
 
 class Query(NamedTuple):
-    """One of the queries of a report: its fields, and all of its rows, whatever the parameters."""
+    """A query of a report: its fields, and its rows before any filter."""
 
     label: str
     fields: Callable[[Figures], Sequence[Field]]
@@ -44,7 +43,7 @@ class Query(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A report as every school has it."""
+    """A report of every school."""
 
     name: str
     label: str
@@ -53,12 +52,12 @@ class Report(NamedTuple):
 
 
 def flat(*fields: Field) -> Callable[[Figures], Sequence[Field]]:
-    """Fields that are the same whatever the school."""
+    """The same fields for every school."""
     return lambda _: fields
 
 
 def semester_parameter(figures: Figures, *, required: bool, current: bool) -> Parameter:
-    """A choice among the semesters of the school, the current one by default or none."""
+    """A choice of semesters. `current`: the current semester is the default."""
     options = {key: str(row.values["name"]) for key, row in figures.semesters.items()}
     now = [key for key, row in figures.semesters.items() if row.values["is_current"] is True]
     default = str(now[-1]) if current and now else None

@@ -1,4 +1,4 @@
-"""What a school's reports are made from: its students, their attendance, scores and grades."""
+"""The data of a school's reports: students, attendance, scores and grades."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,18 +13,18 @@ from simulator.school.rows import Row, Values
 from simulator.store.statistics import shown_records, summed
 from simulator.store.store import Store
 
-COUNTED_GRADES = ("published", "passed", "pending")  # those that are delayed say nothing yet
+COUNTED_GRADES = ("published", "passed", "pending")  # delayed grades have no score yet
 
 
 class Pupil(NamedTuple):
-    """A student who has not left, and the administrative class and the cohort that he or she is in."""
+    """A current student, with the administrative class and the cohort."""
 
     id: int
     name: str
     usin: str | None
     class_id: int
     class_name: str
-    cohort: str  # the year in which it graduates
+    cohort: str  # the graduating year
     grade_name: str
 
 
@@ -37,7 +37,7 @@ class Course(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A student's score for an item: points in hundredths, None where it is not scored or not valid."""
+    """A student's score for an item. `points`: in hundredths; None if not scored or not valid."""
 
     student_id: int
     course: Course
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
 
 
 class Figures:
-    """The figures of one school, each made when it is first asked for."""
+    """The figures of a school, each computed on first use."""
 
     def __init__(self, store: Store, school_id: int) -> None:
         self._store = store
@@ -63,15 +63,15 @@ class Figures:
     @cached_property
     def semesters(self) -> dict[int, Row]:
         """The semesters, oldest first, by year and half: 20241, the same in all schools."""
-        found = {}
+        semesters = {}
         for row in self._store.rows("semesters", self.school_id):
             term = self._store.term(row.key)
-            found[term.year * 10 + term.half if term else row.key] = row
-        return found
+            semesters[term.year * 10 + term.half if term else row.key] = row
+        return semesters
 
     @cached_property
     def cohorts(self) -> dict[str, str]:
-        """The name of each grade that has classes, by the year in which it graduates."""
+        """The names of grades with classes, by graduating year."""
         return {pupil.cohort: pupil.grade_name for pupil in self.pupils}
 
     @cached_property
@@ -87,15 +87,15 @@ class Figures:
         years = self._store.index("terms", self.school_id)
         structures = self._store.rows("structures", self.school_id)
         grades = {_id(row.values["graduates_in_id"]): row for row in structures}
-        found = []
+        pupils = []
         for home in self._store.rows("admin_classes", self.school_id):
             cohort_id = _id(home.values["graduates_in_id"])
             place = (str(home.values["name"]), _name(years.get(cohort_id)), _name(grades.get(cohort_id)))
             for person in filter(None, map(people.get, self._store.roster(home.key))):
                 if person.deleted_at is None:
                     values = person.values
-                    found.append(Pupil(person.key, values["name"], values["usin"], home.key, *place))
-        return found
+                    pupils.append(Pupil(person.key, values["name"], values["usin"], home.key, *place))
+        return pupils
 
     @cached_property
     def class_names(self) -> dict[int, str]:
@@ -103,11 +103,11 @@ class Figures:
         return {pupil.class_id: pupil.class_name for pupil in self.pupils}
 
     def rng(self, name: str) -> Random:
-        """Random numbers for what no other rows say."""
+        """Random numbers for values without a source in other rows."""
         return Random(f"{self._store.size.seed}/report/{self.school_id}/{name}")
 
     def courses(self, semester_id: int) -> list[Course]:
-        """The course classes of a semester that are not deleted."""
+        """The undeleted course classes of a semester."""
         return [
             Course(row.key, row.values["name"], _id(row.values["subject_id"]))
             for row in self._store.rows("classes", semester_id)
@@ -115,7 +115,7 @@ class Figures:
         ]
 
     def scores(self, semester_id: int) -> Iterator[Scored]:
-        """All scores of a semester, without the additions and deductions that make them up."""
+        """All scores of a semester, without single additions and deductions."""
         for course in self.courses(semester_id):
             for item in self._store.rows("assessment_items", course.id):
                 for row in self._store.rows("scores", item.key):
@@ -125,44 +125,44 @@ class Figures:
                         yield Scored(_id(values["owner_id"]), course, item.values, values, points)
 
     def summed(self, statuses: Iterable[Counter[str]]) -> Values:
-        """What counted statuses add up to: recorded, absent, late, and the rate of attendance."""
+        """The sums of counted statuses: recorded, absent, late, and the attendance rate."""
         total: Counter[str] = Counter()
-        for each in statuses:
-            total.update(each)
-        found = summed(self._store.readings, total)
-        recorded = found["normal"] + found["late"] + found["absent"]
+        for counts in statuses:
+            total.update(counts)
+        figures = summed(self._store.readings, total)
+        recorded = figures["normal"] + figures["late"] + figures["absent"]
         return {
             "recorded": recorded,
-            "absent": found["absent"],
-            "late": found["late"],
-            "attendance_rate": float(found["attendance_rate"]) if recorded else None,
+            "absent": figures["absent"],
+            "late": figures["late"],
+            "attendance_rate": float(figures["attendance_rate"]) if recorded else None,
         }
 
     def _make_attendance(self, semester_id: int) -> dict[int, dict[str, Counter[str]]]:
-        """How often each student had which status, by student and day."""
-        found: dict[int, dict[str, Counter[str]]] = {pupil.id: {} for pupil in self.pupils}
+        """The counts of statuses, by student and day."""
+        attendance: dict[int, dict[str, Counter[str]]] = {pupil.id: {} for pupil in self.pupils}
         for course in self.courses(semester_id):
             for session in self._store.rows("attendance_sessions", course.id):
                 for row in shown_records(self._store, session.key):
-                    days = found.get(_id(row.values["student_id"]))
+                    days = attendance.get(_id(row.values["student_id"]))
                     if days is not None:
                         statuses = days.setdefault(str(row.values["checked_at"]), Counter())
                         statuses[str(row.values["status"])] += 1
-        return found
+        return attendance
 
     def _make_grades(self, semester_id: int) -> dict[int, list[tuple[Course, int]]]:
-        """The courses of each student and the real score in hundredths, where there is one."""
-        found: dict[int, list[tuple[Course, int]]] = {}
+        """The courses of each student with a real score, in hundredths."""
+        grades: dict[int, list[tuple[Course, int]]] = {}
         for course in self.courses(semester_id):
             for row in self._store.rows("grades", course.id):
                 points = hundredths(row.values["real_score"])
                 if points is not None and row.values["status"] in COUNTED_GRADES:
-                    found.setdefault(_id(row.values["owner_id"]), []).append((course, points))
-        return found
+                    grades.setdefault(_id(row.values["owner_id"]), []).append((course, points))
+        return grades
 
 
 def _id(value: object) -> int:
-    """An id; 0, which nothing has, where there is none or a test put something else there."""
+    """An id, or 0 for a missing or invalid id."""
     return value if type(value) is int else 0
 
 
@@ -171,11 +171,11 @@ def _name(row: Row | None) -> str:
 
 
 def hundredths(score: object) -> int | None:
-    """A score as the platform writes it in hundredths of a point; None for none."""
+    """A written score in hundredths of a point; None without a score."""
     number = decimal_of(score)
     return None if number is None else int(number * 100)
 
 
 def mean(points: list[int]) -> str | None:
-    """The mean of points in hundredths, as the platform writes it; None without any."""
+    """The written mean of points in hundredths; None without points."""
     return text(ratio(sum(points), len(points), 1)) if points else None

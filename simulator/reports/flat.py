@@ -59,7 +59,7 @@ def _classes(figures: Figures) -> Iterator[Values]:
                 "grade": pupils[0].cohort,
                 "class_name": class_name,
                 "students": len(pupils),
-                **figures.summed(each for pupil in pupils for each in attendance[pupil.id].values()),
+                **figures.summed(counts for pupil in pupils for counts in attendance[pupil.id].values()),
                 "mean_score": mean([points for pupil in pupils for _, points in grades.get(pupil.id, [])]),
             }
 
@@ -76,17 +76,17 @@ def _day_parameters(figures: Figures) -> Sequence[Parameter]:
 def _days(figures: Figures) -> Iterator[Values]:
     for row in figures.semesters.values():
         attendance = figures.attendance(row.key)
-        found: dict[tuple[str, int], list[Counter[str]]] = {}
+        by_class: dict[tuple[str, int], list[Counter[str]]] = {}
         for pupil in figures.pupils:
             for day, statuses in attendance[pupil.id].items():
-                found.setdefault((day, pupil.class_id), []).append(statuses)
-        for (day, class_id), each in sorted(found.items()):
+                by_class.setdefault((day, pupil.class_id), []).append(statuses)
+        for (day, class_id), counts in sorted(by_class.items()):
             yield {
                 "period": day,
                 "class": str(class_id),
                 "date": day,
                 "class_name": figures.class_names[class_id],
-                **figures.summed(each),
+                **figures.summed(counts),
             }
 
 
@@ -100,24 +100,24 @@ def _score_parameters(figures: Figures) -> Sequence[Parameter]:
 def _scores(figures: Figures) -> Iterator[Values]:
     pupils = {pupil.id: pupil for pupil in figures.pupils}
     for semester, row in figures.semesters.items():
-        for each in figures.scores(row.key):
-            pupil = pupils.get(each.student_id)
+        for scored in figures.scores(row.key):
+            pupil = pupils.get(scored.student_id)
             if pupil:
                 yield {
                     "semester": semester,
-                    "subject": each.course.subject_id,
+                    "subject": scored.course.subject_id,
                     "usin": pupil.usin,
                     "name": pupil.name,
                     "class_name": pupil.class_name,
-                    "course": each.course.name,
-                    "item": each.item["name"],
-                    "full_score": each.item["full_score"],
-                    "score": each.score["score"],
-                    "rank": each.score["rank"],
-                    "valid": "有效" if each.score["valid"] is True else "无效",
-                    "review": each.score["review"],
-                    "scored_at": each.score["created_at"],
-                    "published_at": each.score["published_at"],
+                    "course": scored.course.name,
+                    "item": scored.item["name"],
+                    "full_score": scored.item["full_score"],
+                    "score": scored.score["score"],
+                    "rank": scored.score["rank"],
+                    "valid": "有效" if scored.score["valid"] is True else "无效",
+                    "review": scored.score["review"],
+                    "scored_at": scored.score["created_at"],
+                    "published_at": scored.score["published_at"],
                 }
 
 

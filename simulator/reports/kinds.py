@@ -1,4 +1,4 @@
-"""Reports for what is hard to carry: links to files, and every kind of field with values at its edges."""
+"""Reports with difficult values: links to files, and edge cases of every kind of field."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -53,7 +53,7 @@ def _kind_parameters(_: Figures) -> Sequence[Parameter]:
     )
 
 
-# Each column repeats itself; the lengths differ, so that the values meet in many ways.
+# Columns of different lengths repeat, so that their values combine in many ways.
 VALUES: dict[str, Sequence[Any]] = {
     "count": (0, 1, -7, 9_007_199_254_740_993, None),
     "share": (0.1, 97.5, -1e-7, 123_456.789, 1e21, None, 3.0),

@@ -1,4 +1,4 @@
-"""The pivot of grades: classes or cohorts down, and across whatever a semester's subjects have marks for."""
+"""The pivot of grades: a row per class or cohort, and columns for the marks of a semester's subjects."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ PASSED = 60  # percent of the full score
 
 
 class Mark(NamedTuple):
-    """What a student got, and could get; in hundredths of a point."""
+    """A student's points and the full score, in hundredths of a point."""
 
     student_id: int
     points: int
@@ -42,17 +42,17 @@ def _parameters(figures: Figures) -> Sequence[Parameter]:
 
 
 def _marks(figures: Figures, semester_id: int) -> Marks:
-    found: Marks = {}
-    for each in figures.scores(semester_id):
-        subject, part = each.course.subject_id, each.item["name"]
-        full = hundredths(each.item["full_score"])
-        if subject in figures.subjects and part in PARTS and each.points is not None and full:
-            found.setdefault((subject, part), []).append(Mark(each.student_id, each.points, full))
+    marks: Marks = {}
+    for scored in figures.scores(semester_id):
+        subject, part = scored.course.subject_id, scored.item["name"]
+        full = hundredths(scored.item["full_score"])
+        if subject in figures.subjects and part in PARTS and scored.points is not None and full:
+            marks.setdefault((subject, part), []).append(Mark(scored.student_id, scored.points, full))
     for student_id, grades in figures.grades(semester_id).items():
         for course, points in grades:
             if course.subject_id in figures.subjects:
-                found.setdefault((course.subject_id, TOTAL), []).append(Mark(student_id, points, FULL_SCORE))
-    return found
+                marks.setdefault((course.subject_id, TOTAL), []).append(Mark(student_id, points, FULL_SCORE))
+    return marks
 
 
 def _columns(figures: Figures, subject_id: int, part: str) -> list[Column]:
@@ -75,7 +75,7 @@ def _pass_rate(marks: list[Mark]) -> float | None:
 
 
 def _fields(heads: Sequence[Field], figures: Figures) -> Sequence[Field]:
-    """The fields of all semesters; each semester shows those that it has marks for."""
+    """The fields of all semesters. Each semester shows the fields with marks."""
     semesters: dict[tuple[int, str], list[int]] = {}
     for semester, row in figures.semesters.items():
         for key in _marks(figures, row.key):
@@ -90,18 +90,18 @@ def _fields(heads: Sequence[Field], figures: Figures) -> Sequence[Field]:
 
 
 def _rows(heads: Sequence[Field], figures: Figures) -> Iterator[Values]:
-    """A row for each semester and each group of students who are the same in `heads`."""
+    """A row for each semester and each group of students with equal `heads`."""
     marks = {semester: _marks(figures, row.key) for semester, row in figures.semesters.items()}
-    columns = {key: _columns(figures, *key) for found in marks.values() for key in found}
-    nothing = dict.fromkeys(column.name for each in columns.values() for column in each)
+    columns = {key: _columns(figures, *key) for semester_marks in marks.values() for key in semester_marks}
+    nothing = dict.fromkeys(column.name for cell_marks in columns.values() for column in cell_marks)
     groups: dict[tuple[str, ...], set[int]] = {}
     for pupil in figures.pupils:
         groups.setdefault(tuple(getattr(pupil, head.name) for head in heads), set()).add(pupil.id)
-    for semester, found in marks.items():
+    for semester, semester_marks in marks.items():
         for group, student_ids in groups.items():
             cells = {
-                column.name: column.measure([mark for mark in each if mark.student_id in student_ids])
-                for key, each in found.items()
+                column.name: column.measure([mark for mark in cell_marks if mark.student_id in student_ids])
+                for key, cell_marks in semester_marks.items()
                 for column in columns[key]
             }
             named = {head.name: value for head, value in zip(heads, group, strict=True)}

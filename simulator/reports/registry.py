@@ -1,8 +1,8 @@
-"""All reports of all schools, and the changes that tests make to their rows and metadata.
+"""All reports of all schools, and the changes by tests.
 
-Tests name what they change as they do elsewhere, by resource and key: `reports`, `report_parameters` and
-`report_queries` are the metadata; `report_fields/501` and `reports/501` are the fields and the rows of the
-query 501, whatever the parameters. They are made when somebody first asks, from the school as it is then.
+Tests name rows by resource and key: `reports`, `report_parameters` and `report_queries` are the metadata;
+`report_fields/501` and `reports/501` are the fields and the unfiltered rows of the query 501. Fields and rows
+are made at the first request, from the school's rows at that time.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ class Reports:
         self._rows = lru_cache(maxsize=None)(self._make_rows)
 
     def find(self, school_id: int, id_or_name: str) -> Values:
-        """A report by its name or id; without one, the status that this platform gives."""
+        """A report by name or id, or this platform's error for an unknown report."""
         for report in _all(self._metadata(school_id)[REPORT]):
             if id_or_name in (report["name"], str(report["id"])):
                 return report
         raise self._unknown(f"no such report: {id_or_name}")
 
     def query(self, school_id: int, report: Values, query_id: int) -> Values:
-        """A query of a report by its id."""
+        """A query of a report, by id."""
         for query in self.queries(school_id, report):
             if query["id"] == query_id:
                 return query
@@ -52,12 +52,12 @@ class Reports:
         return self._of_report(school_id, QUERIES, report)
 
     def fields(self, school_id: int, query_id: int) -> Sequence[Values]:
-        """The fields of a query, for all choices of parameters, in order."""
+        """The fields of a query, for all parameters, in order."""
         fields = _all(self.table(school_id, f"{FIELDS}{query_id}"))
         return sorted(fields, key=lambda field: field["position"])
 
     def table(self, school_id: int, resource: str) -> Table:
-        """The rows that tests know by this name; 404 without any."""
+        """The table of a resource name of tests, or 404."""
         if resource in METADATA:
             return self._metadata(school_id)[resource]
         for query in _all(self._metadata(school_id)[QUERIES]):
@@ -68,7 +68,7 @@ class Reports:
         raise Problem(404, f"no such query: {resource}")
 
     def insert(self, school_id: int, resource: str, values: Values, *, first: bool = False) -> Handle:
-        """Add a row like its neighbour but for `values`, or metadata as bare as can be but for `values`."""
+        """Add a copy of the neighbouring row with these values, or minimal metadata with these values."""
         table = self.table(school_id, resource)
         self._store.tick()
         if resource.startswith(ROWS):
@@ -78,12 +78,12 @@ class Reports:
     def update(
         self, school_id: int, resource: str, key: int, values: Values, *, touch: bool = True
     ) -> Handle:
-        """Set values to whatever is given; no report tells when it changed, so `touch` is no matter."""
+        """Set any values. `touch` has no effect, since reports have no updated_at."""
         self._store.tick()
         return self.table(school_id, resource).update(key, values)
 
     def destroy(self, school_id: int, resource: str, key: int) -> Handle:
-        """Take a row away for good; there is no other way for reports."""
+        """Delete a row for good; reports have no soft deletion."""
         self._store.tick()
         return self.table(school_id, resource).destroy(key)
 
@@ -100,7 +100,7 @@ class Reports:
         return Table(range(1_001, 1_001 + len(rows)), transposed(rows))
 
     def _made(self, school_id: int, query_id: int) -> Query | None:
-        """A query of the catalog; None for one that a test has inserted."""
+        """A query of the catalog; None for a query that a test inserted."""
         first_id = metadata.offset(self._readings, school_id)
         return next((query for _, id_, query in metadata.queries(first_id) if id_ == query_id), None)
 

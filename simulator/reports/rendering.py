@@ -1,4 +1,4 @@
-"""Fields and rows as they are sent, in this platform's reading of what the specification leaves open."""
+"""The fields and rows of reports as the platform sends them, by its readings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def _sent_field(readings: Readings, field: Values) -> Values:
 def sent_rows(
     readings: Readings, fields: Sequence[Values], table: Table, rows: Iterable[Handle]
 ) -> list[Values]:
-    """The rows of an answer; what a test has given is in them as it was given."""
+    """The rows of an answer. Values of tests stay unchanged."""
     columns = [(field["name"], _shape(readings, field)) for field in fields]
     extra = {name: column[0] for name, column in EXTRA.items()} if readings.extra_fields == "some" else {}
     return [_sent_row(readings, columns, table, row) | extra for row in rows]

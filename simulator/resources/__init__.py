@@ -1,4 +1,4 @@
-"""What the platform shows: its resources, an entry each, and the paths that show no resource of their own."""
+"""The platform's resources, and its other paths."""
 
 from simulator.http.platform import Platform
 from simulator.http.resource import Resource
@@ -34,7 +34,7 @@ FORMS = {name: resource.form for name, resource in RESOURCES.items()}
 
 
 def routes(readings: Readings) -> tuple[Route, ...]:
-    """All paths of this platform; where those of datasets and reports begin is a reading."""
+    """All paths of this platform. The reading `v3_prefix` decides the prefix of datasets and reports."""
     return (
         *tokens.ROUTES,
         *(route for resource in RESOURCES.values() for route in resource.paths),
@@ -47,14 +47,14 @@ def routes(readings: Readings) -> tuple[Route, ...]:
 
 
 def scopes(readings: Readings) -> frozenset[str]:
-    """All scopes that open a path of this platform, as far as its readings say."""
-    found: set[str] = set()
+    """All scopes of this platform's paths, by its readings."""
+    opening: set[str] = set()
     for route in routes(readings):
-        found.update(route.scopes)
+        opening.update(route.scopes)
         if route.v1:
             writes = readings.write_scopes if route.method != "GET" else "reading"
-            found.update((route.v1.plain, *route.v1.alternatives(readings.v1_scopes, writes=writes)))
-    return frozenset(found)
+            opening.update((route.v1.plain, *route.v1.alternatives(readings.v1_scopes, writes=writes)))
+    return frozenset(opening)
 
 
 def platform(settings: Settings) -> Platform:

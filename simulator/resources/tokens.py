@@ -8,7 +8,7 @@ from simulator.messages import Problem, Request, Response, json_response
 
 
 class TokenRequest(msgspec.Struct):
-    """The body of the specification."""
+    """The body of a token request."""
 
     grant_type: str
     client_id: str
@@ -17,7 +17,7 @@ class TokenRequest(msgspec.Struct):
 
 
 def issue(platform: Platform, request: Request) -> Response:
-    """A token for client credentials; 400 for a body that is none."""
+    """A token for client credentials; 400 for an invalid body."""
     if not request.headers.get(b"content-type", b"").startswith(b"application/json"):
         raise Problem(400, "invalid_request: the body must be JSON, with content-type application/json")
     try:

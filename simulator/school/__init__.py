@@ -1,1 +1,1 @@
-"""A believable school, made from a seed: every row is a function of the size, the seed and its own key."""
+"""A realistic school, generated from a seed. Each row is a function of the size, the seed and its key."""

@@ -15,7 +15,7 @@ SCORED_AT, PUBLISHED_AT = 36_000, 43_200  # seconds after midnight
 
 
 class Plan(NamedTuple):
-    """An item to be: `full` in points, None where the item is not scored with a number."""
+    """The plan of an item. `full`: in points; None if the item has no numeric score."""
 
     name: str
     full: int | None
@@ -61,13 +61,13 @@ PLANS = (
 
 @dataclass(frozen=True)
 class Item:
-    """A leaf of the tree as the making of its scores needs it."""
+    """A leaf of the tree, with the input for its scores."""
 
     id: int
     plan: Plan
     scored_at: str
     published_at: str | None
-    taken: bool  # false while its examination is still to come
+    taken: bool  # false before its examination
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Assessment:
 
 
 def build(seed: int, course: Course) -> Assessment:
-    """Make it; a class without assessment gets an empty one."""
+    """Generate an assessment, which is empty for a class without assessment."""
     if not course.has_assessment:
         return Assessment([], [], {}, {})
     rng = Random(f"{seed}/assessment/{course.id}")
@@ -150,8 +150,8 @@ class _Items:
             self.add(child, key)
 
     def _dates(self, plan: Plan, *, is_final: bool) -> tuple[date, str | None]:
-        """The day of an item's scores, and the time of its publication: days later, and some teachers are
-        slow. When a semester closes all is published; of the current one, only what its day has come for."""
+        """The day of an item's scores, and the time of its publication some days later. In a closed semester
+        everything is published; in the current semester only items whose day has come."""
         course, rng = self.course, self.rng
         first = course.term.start
         if is_final:

@@ -1,4 +1,4 @@
-"""One school's base data: semesters, terms, structures, people and administrative classes."""
+"""A school's base data: semesters, terms, structures, people and administrative classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from simulator.school.people import People, Person
 from simulator.school.rows import FIRST_SCHOOL, KEYS, Row, Values
 from simulator.settings import Size
 
-STUDENTS_PER_GRADE = 80  # fewer grades rather than lone classes, which have nobody to compare with
+STUDENTS_PER_GRADE = 80  # fewer grades instead of single classes, which have no comparison
 STUDENTS_PER_CLASS = 40
 STUDENTS_PER_TEACHER = 13
 
 
 @dataclass(frozen=True)
 class Grade:
-    """A cohort: its place among the twelve grades this year, its structure and its term."""
+    """A cohort: its grade from 1 to 12 this year, its structure and its term."""
 
     index: int
     structure_id: int
@@ -28,7 +28,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class AdminClass:
-    """A traditional class, whose students take most courses together."""
+    """An administrative class, whose students take most courses together."""
 
     id: int
     number: int
@@ -38,7 +38,7 @@ class AdminClass:
 
 @dataclass(frozen=True)
 class School:
-    """A school's rows by resource, and what the making of its semesters needs."""
+    """A school's rows by resource, and the input for its semesters."""
 
     id: int
     rows: dict[str, list[Row]]
@@ -63,7 +63,7 @@ def schools(size: Size) -> list[Row]:
 
 
 def build(size: Size, school_id: int) -> School:
-    """Make a school; the same arguments make the same rows."""
+    """Generate a school. The same arguments give the same rows."""
     rng = Random(f"{size.seed}/school/{school_id}")
     calendar = semesters(size.today, size.semesters)
     grade_count = max(1, min(len(names.GRADES), size.students // STUDENTS_PER_GRADE))
@@ -182,7 +182,7 @@ class _Structures:
 def _structure_tree(
     structures: _Structures, size: Size, grade_indexes: range, cohort_ids: dict[int, int]
 ) -> tuple[list[Grade], dict[str, int]]:
-    """The tree from headquarters to grades; returns the grades, and the group of each subject."""
+    """Add the tree from headquarters to grades. Returns the grades, and the group of each subject."""
     top = structures.add("headquarters", "校总部")
     campuses = [structures.add("campus", name, top) for name in names.CAMPUSES[: 1 + (size.students >= 1000)]]
     stage_of = {index: min(index // 3 - 1, 2) if index >= 6 else 0 for index in grade_indexes}
@@ -202,12 +202,12 @@ def _structure_tree(
 
 
 def _hire(people: People, size: Size, groups: dict[str, int]) -> dict[str, list[Person]]:
-    """Teachers by subject, at least two a subject so that one is left when one leaves."""
-    found: dict[str, list[Person]] = {name: [] for name in groups}
+    """Teachers by subject, at least two per subject, since one may leave."""
+    teachers: dict[str, list[Person]] = {name: [] for name in groups}
     count = max(2 * len(groups), size.students // STUDENTS_PER_TEACHER)
     for _, (subject, group) in zip(range(count), cycle(groups.items()), strict=False):
-        found[subject].append(people.teacher(group, f"{subject}组"))
-    return found
+        teachers[subject].append(people.teacher(group, f"{subject}组"))
+    return teachers
 
 
 def _admin_classes(people: People, size: Size, grades: list[Grade]) -> Iterator[AdminClass]:
@@ -224,7 +224,7 @@ def _admin_classes(people: People, size: Size, grades: list[Grade]) -> Iterator[
 
 
 def _share(total: int, parts: int, part: int) -> int:
-    """What one of so many nearly equal parts gets."""
+    """The size of a part when a total is split evenly."""
     return total // parts + (part < total % parts)
 
 

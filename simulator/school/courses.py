@@ -1,4 +1,4 @@
-"""The course classes of one semester and their members."""
+"""The course classes of a semester and their members."""
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -18,13 +18,13 @@ EVERY_NTH_WITHOUT_ASSESSMENT = 17
 
 
 def credit(class_id: int) -> float:
-    """The credit of a course class, the same in both interfaces."""
+    """The credit of a course class, the same in v1 and v3."""
     return 1 + class_id % 3 if class_id % 7 else 0.5
 
 
 @dataclass(frozen=True)
 class Course:
-    """A course class as the making of its assessment needs it."""
+    """A course class, with the input for its assessment."""
 
     id: int
     school_id: int
@@ -53,7 +53,7 @@ class Semester:
 
 @dataclass(frozen=True)
 class _Offer:
-    """A class to be: who takes what with whom."""
+    """The plan of a course class."""
 
     name: str
     code: str
@@ -67,7 +67,7 @@ class _Offer:
 
 
 def build(size: Size, school: School, semester_id: int) -> Semester:
-    """Make a semester: core subjects by administrative class, and one mixed elective a student."""
+    """Generate a semester: core subjects by administrative class, and a mixed elective per student."""
     rng = Random(f"{size.seed}/semester/{semester_id}")
     term = school.semesters[semester_id]
     made = Semester()
@@ -102,7 +102,7 @@ def _teacher(school: School, subject: str, number: int) -> Person:
 
 
 def _electives(rng: Random, school: School) -> list[_Offer]:
-    """Classes across the administrative classes of a grade, some taught by two, a few cancelled."""
+    """Classes across the administrative classes of a grade. Some have two teachers, a few are cancelled."""
     offers: list[_Offer] = []
     by_grade: dict[int, list[AdminClass]] = {}
     for admin in school.admin_classes:
@@ -186,7 +186,7 @@ def _add(
 def _members(
     rng: Random, term: Term, last_day: date, class_id: int, offer: _Offer, created: str, cancelled: str | None
 ) -> list[Row]:
-    """Teachers and students; who left the school or the class meanwhile is there as a deleted row."""
+    """Teachers and students. Members who left the school or the class are deleted rows."""
     rows: list[Row] = []
     people = [("teacher", t) for t in offer.teachers] + [("student", s) for s in offer.students]
     for type_, someone in people:
@@ -211,7 +211,7 @@ def _members(
 
 
 def _with_rejoined(members: list[Row], every: int, term: Term, last_day: date, class_id: int) -> list[Row]:
-    """One student of so many has left the class and joined it again, every second of them twice: the earlier
+    """Let one of so many students leave the class and join it again, and every second of them twice. Earlier
     memberships are deleted rows with the same type and reflection_id."""
 
     def day(number: int) -> str:

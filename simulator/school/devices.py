@@ -1,4 +1,4 @@
-"""Classroom devices, student cards, attendance settings and the newest app: what a class sign asks for."""
+"""Classroom devices, student cards, attendance settings and the newest app, for class signs."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from simulator.school.rows import KEYS, Row, Values
 from simulator.school.timetable.plan import HOME_ROOMS
 
 STATUSES = ("normal", "idle", "notice", "blank")
-CARD_SHARE = 5  # all but every so many students have a card
+CARD_SHARE = 5  # one of so many students has no card
 ATTENDANCE_SETTINGS = {
     "first_start_duration": "30",
     "before_start_normal": "10",
@@ -24,7 +24,7 @@ APP_UPDATE = {
 
 
 def build(school: School) -> dict[str, list[Row]]:
-    """The rows of a school that v1 alone shows, by resource."""
+    """The rows of a school that only v1 shows, by resource."""
     since = next(iter(school.semesters.values())).start
     return {
         "user_fields": users.fields(school.id, since),
@@ -35,7 +35,7 @@ def build(school: School) -> dict[str, list[Row]]:
 
 
 def devices(school: School, since: date) -> list[Row]:
-    """One device a home room, named pad-<school>-<number>; rooms beyond the first forty have none."""
+    """A device per home room, named pad-<school>-<number>, in the first forty rooms."""
     return [
         _device(school.id, number, HOME_ROOMS + made.id % 10_000, since)
         for number, made in enumerate(school.admin_classes[:40], 1)
@@ -58,7 +58,7 @@ def _device(school_id: int, number: int, room_id: int, since: date) -> Row:
 
 
 def cards(school: School, since: date) -> list[Row]:
-    """One card for most students, named card-<student>."""
+    """A card for most students, named card-<student>."""
     rows = []
     for number, student in enumerate(school.rows["students"], 1):
         if number % CARD_SHARE and student.deleted_at is None:
@@ -69,7 +69,7 @@ def cards(school: School, since: date) -> list[Row]:
 
 
 def attendance_settings(school_id: int, first_day: date) -> list[Row]:
-    """A school's one row of attendance settings."""
+    """The row of a school's attendance settings."""
     key = KEYS["attendance_settings"].key(school_id, 1)
     return [Row(key, dict(ATTENDANCE_SETTINGS), stamp(first_day))]
 

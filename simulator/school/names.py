@@ -1,4 +1,4 @@
-"""Words that a Chinese school is made of."""
+"""Names and words of a Chinese school."""
 
 from random import Random
 
@@ -43,7 +43,7 @@ GRADES = (
 CAMPUSES = ("本部校区", "东校区")
 
 DOMAINS = ("语言与文学", "数学与科学", "人文与社会", "艺术与体育", "实践与创新")
-# name, code, domain (index), parent subject; the parent is a subject too, so that the terms are a tree
+# Name, code, domain (index) and parent subject. The parent is a subject, so that the terms form a tree.
 SUBJECTS = (
     ("语文", "CHN", 0, None),
     ("数学", "MAT", 1, None),
@@ -82,11 +82,12 @@ INVALID_REASONS = ("缺考", "作弊", "病假免评", "转班")
 
 
 def person(rng: Random) -> str:
-    """A name of two to four characters; one in a hundred has a surname of two, or a dotted one."""
+    """A name of two to four characters. One in a hundred has a surname of two characters, or a dotted
+    name."""
     surname = rng.choice(RARE_SURNAMES) if rng.random() < 0.01 else rng.choice(SURNAMES)
     return surname + "".join(rng.choices(GIVEN, k=1 if rng.random() < 0.25 else 2))
 
 
 def phone(rng: Random) -> str:
-    """A mobile number of a block that is not given out."""
+    """A mobile number of an unassigned block."""
     return f"170000{rng.randrange(100_000):05d}"

@@ -1,4 +1,4 @@
-"""Students, teachers, staff and guardians of a school; every one of them is a reflection too."""
+"""Students, teachers, staff and guardians of a school. Each person is a reflection too."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -8,13 +8,13 @@ from simulator.school.calendar import moment, stamp
 from simulator.school.names import person, phone
 from simulator.school.rows import KEYS, Row, Values
 
-LEFT_SHARE = 0.02  # of students and teachers, over all the semesters shown
+LEFT_SHARE = 0.02  # of students and teachers, over all semesters
 GUARDIAN_SHARE = 0.6
 
 
 @dataclass(frozen=True)
 class Person:
-    """What other rows need to know of somebody."""
+    """The data of a person for other rows."""
 
     id: int
     name: str
@@ -24,7 +24,7 @@ class Person:
 
 @dataclass
 class People:
-    """The rows of everybody, growing while a school is made."""
+    """The rows of all persons, which grow while a school is generated."""
 
     school_id: int
     rng: Random
@@ -35,7 +35,7 @@ class People:
     teachers: list[Row]
 
     def student(self, grade_structure: int, cohort: int) -> Person:
-        """Enrol one; two in a hundred have left since, and show only with with_trashed."""
+        """Add a student. Two in a hundred have left since, and only with_trashed shows them."""
         someone, reflection = self._reflection("student", [grade_structure], leaves=True)
         extra = {
             "pupil_id": None if self.rng.random() < 0.05 else 700_000 + someone.id % 1_000_000,
@@ -45,14 +45,14 @@ class People:
         return someone
 
     def teacher(self, group: int, department: str) -> Person:
-        """Hire one for a subject group."""
+        """Add a teacher to a subject group."""
         someone, reflection = self._reflection("teacher", [group], leaves=True)
         departments = [department] if self.rng.random() < 0.9 else []
         self.teachers.append(_derived(reflection, (), "status", {"department_names": departments}))
         return someone
 
     def others(self, headquarters: int, students: int) -> None:
-        """Staff, and a guardian for most students."""
+        """Add staff, and a guardian for most students."""
         for _ in range(2 + students // 100):
             self._reflection("staff", [headquarters])
         for _ in range(int(students * GUARDIAN_SHARE)):
@@ -87,7 +87,7 @@ class People:
 
 
 def _derived(reflection: Row, without: tuple[str, ...], before: str, extra: Values) -> Row:
-    """The same person as student or teacher: the reflection's fields, with others before one of them."""
+    """The person as student or teacher: the reflection's fields, with further fields inserted."""
     values: Values = {}
     for name, value in reflection.values.items():
         if name == before:

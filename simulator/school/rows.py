@@ -1,9 +1,8 @@
-"""Rows, and the arithmetic that leads from a row's key to the collection it stands in.
+"""Rows, and the arithmetic from a row's key to its collection.
 
-Every row lives in a collection: the rows of one resource under one parent (the students of a school, the
-scores of an item). A key contains its parent's key, so that scores can be made when somebody asks for them,
-without an index of those that nobody asked for. Keys of different schools never meet.
-"""
+A collection has the rows of a resource under a parent: the students of a school, the scores of an item. A key
+contains its parent's key, so that scores are generated on request, without an index. Keys of different
+schools never collide."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,27 +12,27 @@ Values = dict[str, Any]
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 
 FIRST_SCHOOL = 101
-ASSESSMENT_OFFSET = 50_000  # assessments are numbered beside the classes of a semester, never like them
+ASSESSMENT_OFFSET = 50_000  # keeps numbers of assessments apart from numbers of classes
 
 
 @dataclass(slots=True, frozen=True)
 class Row:
-    """One row: its fields as they are sent, and what the platform knows besides."""
+    """A row as the platform stores it: the fields that it sends, and data that it does not send."""
 
-    key: int  # the id; stays when a test breaks the sent id. Class members have one although they send none.
+    key: int  # the id. It stays when a test breaks the sent id, and class members have it without sending it.
     values: Values
     updated_at: str
     deleted_at: str | None = None
 
 
 class Keys(NamedTuple):
-    """Under which parent rows of a resource stand, and how a key leads there: key // span - shift."""
+    """The keys of a resource's rows. The key of a row's parent is key // span - shift."""
 
-    parent: str
+    parent: str  # the kind of parent
     span: int
     shift: int = 0
-    first: int = 1  # of the numbers of rows under one parent
-    added: int = 0  # least number of rows that tests insert
+    first: int = 1  # the first row's number under its parent
+    added: int = 0  # the least number under its parent of a row that a test inserts
 
     def parent_of(self, key: int) -> int:
         return key // self.span - self.shift
@@ -42,7 +41,7 @@ class Keys(NamedTuple):
         return (parent + self.shift) * self.span + number
 
 
-#: Of the resources whose keys the making of a school knows; others have theirs in their entry.
+#: The keys of resources that a school generates. Other resources define their keys themselves.
 KEYS = {
     "schools": Keys("platform", 1_000_000),
     "semesters": Keys("school", 100),
@@ -69,25 +68,25 @@ KEYS = {
 
 
 def school_of(semester_id: int) -> int:
-    """The school that a semester belongs to."""
+    """The school of a semester."""
     return KEYS["semesters"].parent_of(semester_id)
 
 
 def semester_of(class_id: int) -> int:
-    """The semester that a course class belongs to."""
+    """The semester of a course class."""
     return KEYS["classes"].parent_of(class_id)
 
 
 def class_of_session(session_id: int) -> int:
-    """The course class that a session of attendance belongs to."""
+    """The course class of an attendance session."""
     return KEYS["attendance_sessions"].parent_of(session_id)
 
 
 def class_of(item_id: int) -> int:
-    """The course class that an assessment item belongs to."""
+    """The course class of an assessment item."""
     return KEYS["assessment_items"].parent_of(item_id)
 
 
 def ids_of(value: object) -> list[int]:
-    """The ids of a field, none of them where a test put something else there."""
+    """The ids of a list field; empty if a test has put an invalid value there."""
     return value if isinstance(value, list) and all(type(item) is int for item in value) else []

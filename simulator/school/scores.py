@@ -1,9 +1,9 @@
-"""Scores of one item, and the grades that follow from the scores of a class.
+"""The scores of items, and the grades from the scores of a class.
 
-By default a lowest item has one score of type item_score a student. An item of scoring type addition has its
-additions and deductions besides, as scores of type raw without an evaluator; its item_score is the initial
-score plus them. Other readings (score_rows, raw_scores) show the same marks in other rows.
-"""
+By default each student has a score of type item_score for each lowest item. An item of scoring type addition
+also has its additions and deductions, as scores of type raw without an evaluator. Its item_score is the sum
+of the initial score and these scores. Other readings (score_rows, raw_scores) show the same marks in other
+rows."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from simulator.school.timetable.attendance import ABSENT_DAYS, LATE, habits
 NOT_SCORED_SHARE = 0.03
 ZERO_SHARE = 0.015
 INVALID_SHARE = 0.015
-# Sources of grades beside classes: name, full score, share of the students; and the course they come with.
+# Sources of grades besides classes: name, full score, share of the students, and the course with the grade.
 OTHER_SOURCES = (("moral", "德育", 100, 1.0), ("dorm", "宿舍", 10, 0.4))
 WITH_OTHER_GRADES, OTHER_GRADES_FROM, OTHER_SOURCE_IDS = "CHN", 701, 20_000
 PASS_MARK, WARNING_MARK = 6_000, 6_500
@@ -31,7 +31,7 @@ LEVELS = ((9_000, "A", "4.0"), (8_000, "B", "3.0"), (7_000, "C", "2.0"), (6_000,
 
 
 class Mark(NamedTuple):
-    """What one student got for one item; points in hundredths, None for not scored."""
+    """A student's mark for an item. `points`: in hundredths; None if not scored."""
 
     owner: int
     points: int | None
@@ -40,32 +40,34 @@ class Mark(NamedTuple):
 
 
 def marks(seed: int, course: Course, item: Item) -> list[Mark]:
-    """The marks of all students of a class for one item, from the item's own random numbers."""
+    """The marks of all students of a class for an item, from the item's random numbers."""
     rng = Random(f"{seed}/scores/{item.id}")
     draw = rng.random
     plan = item.plan
     ease = 0.46 + 0.08 * _hashed(course.id) + 0.08 * draw()
-    found = []
+    class_marks = []
     for owner in course.students:
-        luck, fate = draw(), draw()
-        if plan.full is None or not item.taken or fate < NOT_SCORED_SHARE:
-            found.append(Mark(owner, None, True))
+        luck, chance = draw(), draw()
+        if plan.full is None or not item.taken or chance < NOT_SCORED_SHARE:
+            class_marks.append(Mark(owner, None, True))
         elif plan.initial is not None:
             raw = tuple(100 if draw() < 0.6 else -100 for _ in range(int(luck * 4)))
-            found.append(Mark(owner, min(max(plan.initial * 100 + sum(raw), 0), plan.full * 100), True, raw))
-        elif fate < NOT_SCORED_SHARE + ZERO_SHARE:
-            found.append(Mark(owner, 0, True))
+            class_marks.append(
+                Mark(owner, min(max(plan.initial * 100 + sum(raw), 0), plan.full * 100), True, raw)
+            )
+        elif chance < NOT_SCORED_SHARE + ZERO_SHARE:
+            class_marks.append(Mark(owner, 0, True))
         else:
             share = min(ease + 0.5 * (0.65 * _form(seed, owner, course.semester_id) + 0.35 * luck), 1)
             step = 100 if plan.scoring in ("star", "level") else 50
             points = int(share * plan.full * 100 / step + 0.5) * step
-            found.append(Mark(owner, points, fate < 1 - INVALID_SHARE))
-    return found
+            class_marks.append(Mark(owner, points, chance < 1 - INVALID_SHARE))
+    return class_marks
 
 
 def _form(seed: int, student: int, semester_id: int) -> float:
-    """0 to 1, the same in all courses of a semester, so that good students are good; from one semester to the
-    next it moves a little, and a few fall far. Who is often absent or late does worse."""
+    """A student's performance from 0 to 1, the same in all courses of a semester. It changes a little between
+    semesters, and falls far for a few students. Students who are often absent or late do worse."""
     mood = _hashed(student * 31 + semester_id)
     absent, late = habits(seed, student)
     missed = 0.5 * (absent > ABSENT_DAYS) + 0.15 * (late > LATE)
@@ -78,7 +80,7 @@ def _hashed(number: int) -> float:
 
 
 def scores(seed: int, course: Course, assessment: Assessment, item_id: int, readings: Readings) -> list[Row]:
-    """The score rows of one item."""
+    """The score rows of an item."""
     item = assessment.leaves.get(item_id)
     if item is not None:
         return _leaf_rows(seed, course, item, readings)
@@ -88,21 +90,21 @@ def scores(seed: int, course: Course, assessment: Assessment, item_id: int, read
 
 
 def _leaf_rows(seed: int, course: Course, item: Item, readings: Readings) -> list[Row]:
-    found = marks(seed, course, item)
+    item_marks = marks(seed, course, item)
     rng = Random(f"{seed}/score rows/{item.id}")
     published_at = item.published_at
-    counted = [m.points if m.valid else None for m in found]
-    ranks = min_ranks(counted) if published_at else [None] * len(found)
+    counted = [m.points if m.valid else None for m in item_marks]
+    ranks = min_ranks(counted) if published_at else [None] * len(item_marks)
     rank_base = sum(c is not None for c in counted) if published_at else None
     evaluators = [teacher.id for teacher in course.teachers]
-    # A score that the platform makes of others' is nobody's.
+    # A score that the platform computes from other scores has no evaluator.
     has_raw, has_own = (
         readings.score_rows in ("raw_on_leaves", "both", "raw"),
         not readings.score_rows.startswith("raw"),
     )
     common = _Common(course, item.id, item.plan, item.scored_at, published_at)
     rows: list[Row] = []
-    for mark, rank in zip(found, ranks, strict=True):
+    for mark, rank in zip(item_marks, ranks, strict=True):
         additions = [_Scored(Mark(mark.owner, points, True)) for points in mark.raw]
         raw = additions
         if has_raw and item.plan.initial is None:
@@ -117,7 +119,7 @@ def _leaf_rows(seed: int, course: Course, item: Item, readings: Readings) -> lis
 
 
 def _raw_scores(mark: Mark, item: Item, evaluators: list[int], rule: str) -> "list[_Scored]":
-    """One raw score that is the mark, or two of which it is the mean, the sum, the last or the greatest."""
+    """One raw score equal to the mark, or two whose mean, sum, last or greatest is the mark."""
     points, full = mark.points, (item.plan.full or 0) * 100
     if rule == "one" or points is None:
         return [_Scored(mark, evaluators[0])]
@@ -136,7 +138,7 @@ def _raw_scores(mark: Mark, item: Item, evaluators: list[int], rule: str) -> "li
 
 
 def _dimension_rows(seed: int, course: Course, assessment: Assessment, item_id: int) -> list[Row]:
-    """The scores of an item that has others below it: the sum of theirs, where they count."""
+    """The scores of a parent item: the sum of the counted scores below."""
     leaves = list(_leaves_below(assessment, item_id))
     sums: dict[int, int | None] = dict.fromkeys(course.students)
     for leaf in leaves:
@@ -163,7 +165,7 @@ def _leaves_below(assessment: Assessment, item_id: int) -> Iterator[Item]:
 
 
 class _Common(NamedTuple):
-    """What the scores of an item have in common."""
+    """The common values of an item's scores."""
 
     course: Course
     item_id: int
@@ -173,7 +175,7 @@ class _Common(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A mark, who gave it (None: nobody, or the platform), and what becomes of it."""
+    """A mark, its evaluator (None: nobody, or the platform), and its rank."""
 
     mark: Mark
     evaluator: int | None = None
@@ -216,13 +218,12 @@ def _score_row(number: int, common: _Common, scored: _Scored, type_: str, rng: R
     return Row(key, values, published_at or common.scored_at)
 
 
-def suggested(found: list[tuple[int, Mark]], rule: str) -> int | None:
-    """The system's score: points of valid scored items as a share of what these items give at most, of 100,
-    or their sum, by the reading suggested_scores.
+def suggested(scored: list[tuple[int, Mark]], rule: str) -> int | None:
+    """The suggested score, by the reading suggested_scores: the points of valid scored items as a share of
+    their full scores, of 100, or the sum of the points. None if nothing is scored.
 
-    Takes pairs of an item's full score and a mark, in hundredths; None when nothing is scored.
-    """
-    counted = [(full, mark.points) for full, mark in found if mark.valid and mark.points is not None]
+    `scored`: pairs of an item's full score and a mark, in hundredths."""
+    counted = [(full, mark.points) for full, mark in scored if mark.valid and mark.points is not None]
     full = sum(full for full, _ in counted)
     points = sum(points for _, points in counted)
     if not full:
@@ -231,8 +232,8 @@ def suggested(found: list[tuple[int, Mark]], rule: str) -> int | None:
 
 
 def grades(seed: int, course: Course, assessment: Assessment, readings: Readings) -> list[Row]:
-    """One grade a student; real_score is the teacher's score where there is one, else the suggested one. By
-    the reading, those of other sources stand beside them."""
+    """A grade per student. real_score is the teacher's score, or else the suggested score. The reading
+    other_grades adds grades of other sources."""
     others = _other_grades(seed, course) if readings.other_grades == "beside" else []
     return [*_class_grades(seed, course, assessment, readings), *others]
 
@@ -246,8 +247,8 @@ def _class_grades(seed: int, course: Course, assessment: Assessment, readings: R
         for mark in marks(seed, course, item):
             by_student[mark.owner].append((item, mark))
     made = [
-        _Grade.of(rng, found, readings.suggested_scores, current=course.term.current)
-        for found in by_student.values()
+        _Grade.of(rng, scored, readings.suggested_scores, current=course.term.current)
+        for scored in by_student.values()
     ]
     ranks = min_ranks([grade.real if grade.evaluated else None for grade in made])
     base = sum(rank is not None for rank in ranks)
@@ -260,8 +261,8 @@ def _class_grades(seed: int, course: Course, assessment: Assessment, readings: R
 
 
 def _other_grades(seed: int, course: Course) -> list[Row]:
-    """Grades of conduct and of dormitories, which belong to no course class, with those of the class that all
-    students of an administrative class share. Who boards has one of the dormitory."""
+    """Grades of conduct and of dormitories, which belong to no course class. They are listed with the course
+    that all students of an administrative class share. Only boarders have a grade of the dormitory."""
     if course.csin.split("-")[1] != WITH_OTHER_GRADES:
         return []
     settled = stamp(course.last_day, 50_400)
@@ -317,26 +318,26 @@ class _Grade(NamedTuple):
         return self.status in ("published", "passed")
 
     @classmethod
-    def of(cls, rng: Random, found: list[tuple[Item, Mark]], rule: str, *, current: bool) -> "_Grade":
-        pairs = [((item.plan.full or 0) * 100, mark, item.published_at is not None) for item, mark in found]
+    def of(cls, rng: Random, scored: list[tuple[Item, Mark]], rule: str, *, current: bool) -> "_Grade":
+        pairs = [((item.plan.full or 0) * 100, mark, item.published_at is not None) for item, mark in scored]
         suggest = suggested([(full, mark) for full, mark, _ in pairs], rule)
         gained = suggested([(full, mark) for full, mark, published in pairs if published], rule)
-        final, fate = None, rng.random()
-        if suggest is not None and fate < 0.12:
+        final, chance = None, rng.random()
+        if suggest is not None and chance < 0.12:
             final = min(suggest + 100 * rng.randrange(5), FULL_SCORE)
-        score = "" if fate > 0.97 else text(final)
+        score = "" if chance > 0.97 else text(final)
         real = suggest if final is None else final
         return cls(score, real, suggest, gained, _grade_status(rng, real, current=current))
 
 
 def _grade_status(rng: Random, real: int | None, *, current: bool) -> str:
-    """Grades of closed semesters are out, and a few of the current one."""
+    """The status: published in closed semesters, and for a few grades of the current semester."""
     if current and rng.random() > 0.05:
         return "pending"
-    fate = rng.random()
-    if real is None or fate < 0.01:
+    chance = rng.random()
+    if real is None or chance < 0.01:
         return "delayed"
-    return "passed" if fate < 0.02 else "published"
+    return "passed" if chance < 0.02 else "published"
 
 
 def _grade_row(

@@ -1,4 +1,4 @@
-"""What the v1 generation tells of a person and the v3 generation does not, and the custom fields of users."""
+"""The fields of persons that only v1 shows, and the custom fields of users."""
 
 from datetime import date
 from functools import lru_cache
@@ -12,10 +12,10 @@ GUARDIAN = 8
 STATUSES = {"normal": 1, "archived": 2, "disabled": 4}
 STATUS_LABELS = {1: "正常", 2: "已归档", 4: "已停用"}
 GENDERS = {"m": "男", "f": "女", "u": ""}
-NO_REGION = "000000"  # the first six digits of a national id number name a region; there is none like this
+NO_REGION = "000000"  # the first six digits of a national id number are a region; this region does not exist
 YEARS_OF_SCHOOLING = 3
 
-# role, name, label, options: a text without options. One name has both roles.
+# Role, name, label and options; without options a text field. One name occurs in both roles.
 FIELDS: tuple[tuple[int, str, str, tuple[str, ...]], ...] = (
     (1, "boarding", "走读/住校", ("走读", "住校")),
     (1, "dormRoom", "宿舍", ()),
@@ -62,5 +62,5 @@ def _details(seed: int, key: int, role: int, graduates_in: int | None) -> Values
 
 
 def details(seed: int, key: int, role: object, graduates_in: int | None) -> Values:
-    """The fields of a user that are in v1 only; not to be changed."""
+    """The fields of a user that only v1 shows. Do not modify."""
     return _details(seed, key, role if isinstance(role, int) else 0, graduates_in)

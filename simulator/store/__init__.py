@@ -1,1 +1,1 @@
-"""The platform's rows, made when first asked for, and changed by tests while it runs."""
+"""The platform's rows: generated on first use, and changed by tests while the platform runs."""

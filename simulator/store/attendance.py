@@ -1,4 +1,4 @@
-"""Timetables and attendance of a platform, made from the seed when asked for."""
+"""Timetables and attendance of a platform, generated from the seed on first use."""
 
 from collections.abc import Callable
 from datetime import date
@@ -23,14 +23,14 @@ class Membership(NamedTuple):
     class_id: int
     student: int
     number: int
-    until: str  # the day from which the student is no member any more, YYYY-MM-DD
+    until: str  # the first day after the membership, YYYY-MM-DD
 
     def covers(self, day: str) -> bool:
         return day < self.until
 
 
 class Attendance:
-    """What the seed says about who was there; tests change it in the store."""
+    """The generated attendance. Changes of tests are in the store."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Attendance:
         self._common = lru_cache(maxsize=SESSIONS_KEPT)(attendance.common_values)
 
     def plan(self, class_id: int) -> Plan | None:
-        """When and where a class meets; None for one that a test inserted."""
+        """The timetable of a class; None for a class that a test inserted."""
         return self._plans(semester_of(class_id)).get(class_id)
 
     def sessions(self, class_id: int, today: date) -> list[Row]:
-        """The sessions of a class whose marks had been made by this day."""
+        """The sessions of a class with marks by this day."""
         return [
             Row(made.key, made.values, f"{made.recorded_on} {made.recorded_at}:00")
             for made in self._sessions(class_id)
@@ -74,34 +74,34 @@ class Attendance:
         ]
 
     def records(self, session: Row, today: date) -> list[Row]:
-        """All records of one session."""
+        """All records of a session."""
         made = self._session(session)
         if made is None:
             return []
         return self._records(made, self._members(made.class_id), today)
 
     def record(self, session: Row, membership: Membership, today: date) -> list[Row]:
-        """One student's record of a session; empty where there is none."""
+        """A student's record of a session, if any."""
         made = self._session(session)
         return self._records(made, [membership], today) if made else []
 
     def memberships(self, semester_id: int, student: int) -> list[Membership]:
-        """The classes that a student attended, those left since too."""
+        """All classes of a student in a semester, including classes that the student has left."""
         return self._memberships(semester_id).get(student, [])
 
     def _records(self, made: Session, members: list[Membership], today: date) -> list[Row]:
         common = self._common(made, today)
         updated_at = f"{common['created_date']} {made.recorded_at}:00"
-        found = []
+        rows = []
         for member in members:
             if member.covers(common["checked_at"]):
                 values = attendance.record(self._seed, made, common, today, member.student, member.number)
                 if values:
-                    found.append(Row(values["id"], values, updated_at))
-        return found
+                    rows.append(Row(values["id"], values, updated_at))
+        return rows
 
     def _session(self, row: Row) -> Session | None:
-        """What is decided for a session, one that a test inserted too; None if its date or lesson is none."""
+        """The generated values of a session, even if a test inserted it. None: an invalid date or lesson."""
         spec = KEYS["attendance_sessions"]
         class_id = spec.parent_of(row.key)
         number = row.key - spec.key(class_id, 0)
@@ -133,8 +133,8 @@ class Attendance:
         ]
 
     def _make_memberships(self, semester_id: int) -> dict[int, list[Membership]]:
-        found: dict[int, list[Membership]] = {}
+        memberships: dict[int, list[Membership]] = {}
         for class_id in self._plans(semester_id):
             for membership in self._members(class_id):
-                found.setdefault(membership.student, []).append(membership)
-        return found
+                memberships.setdefault(membership.student, []).append(membership)
+        return memberships

@@ -1,4 +1,4 @@
-"""What the seed makes, kept for as long as it is likely to be asked for again."""
+"""The rows generated from the seed, in caches."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -16,7 +16,7 @@ SCORE_COLLECTIONS_KEPT = 512
 
 
 class Seed:
-    """Schools, semesters, assessments, marks and attendance by their keys; the same seed makes the same."""
+    """Schools, semesters, assessments, marks and attendance by key. The same seed gives the same rows."""
 
     def __init__(self, size: Size, readings: Readings) -> None:
         self._size, self._readings = size, readings

@@ -1,4 +1,4 @@
-"""What a session of attendance adds up to."""
+"""The statistics of attendance sessions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,9 +9,8 @@ from simulator.store.store import Store
 
 
 def shown_records(store: Store, session_id: int) -> list[Row]:
-    """The records of a session that are not deleted, of students who are still known.
-
-    Whether those of students who have left are among them is a reading."""
+    """The undeleted records of a session, of existing students. The reading `left_attendance` decides about
+    students who have left."""
     people = store.people(school_of(semester_of(class_of_session(session_id))))
     rows = store.rows("attendance_records", session_id)
     shown = [row for row in rows if row.deleted_at is None and row.values.get("student_id") in people]
@@ -21,12 +20,12 @@ def shown_records(store: Store, session_id: int) -> list[Row]:
 
 
 def statistics(readings: Readings, rows: Iterable[Row]) -> Values:
-    """What the statuses of these records add up to."""
+    """The statistics of these records."""
     return summed(readings, Counter(str(row.values.get("status")) for row in rows))
 
 
 def summed(readings: Readings, statuses: Mapping[str, int]) -> Values:
-    """Counts, and present of counted in percent; whether absence from duty is counted is a reading."""
+    """The counts, and the attendance rate in per cent. The reading `absent_from_duty` decides what counts."""
     normal = statuses.get("normal", 0)
     late = statuses.get("lated", 0) + statuses.get("early_left", 0)
     absent = statuses.get("absent", 0)

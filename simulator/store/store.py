@@ -1,4 +1,4 @@
-"""The platform's rows: made when first asked for, and changed by tests while the platform runs."""
+"""The platform's rows: generated on first use, and changed by tests while the platform runs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -25,44 +25,36 @@ from simulator.settings import Size
 from simulator.store.seed import Seed
 from simulator.store.views import NOTHING, Parts, Views
 
-#: Whose wall clock the rows are stamped by.
+#: The zone of the rows' timestamps.
 ZONE = ZoneInfo("Asia/Shanghai")
-
-
-def _nothing_more(_: "Store", _parent: int, _key: int) -> Values:
-    return {}
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Rows that the seed makes: how those under one parent come about, in the order of their keys.
-
-    `rows` is asked for parents that the seed makes alone; others have the rows that tests gave them.
-    `identity`: in what a row that a test inserts must not be like its neighbour, besides its id. It is given
-    the parent and the new key. `hidden_with_class`: a deleted course class hides them, though not deleted.
-    """
+    """A resource with generated rows, in the order of their keys."""
 
     keys: Keys
+    #: The rows of a generated parent. Other parents have only rows of tests.
     rows: "Callable[[Store, int], list[Row]]"
-    identity: "Callable[[Store, int, int], Values]" = _nothing_more
+    #: The values in which an inserted row must differ from its neighbour, by parent and new key.
+    identity: "Callable[[Store, int, int], Values]" = lambda *_: {}
     sends_id: bool = True
+    #: Whether a deleted course class hides the rows.
     hidden_with_class: bool = False
 
 
 @dataclass(frozen=True)
 class View:
-    """The rows of another resource in another shape: they follow every change of those.
-
-    `values`: the fields of a row, made of those of the row below. `shown`: the whole row, with the values
-    that a test set on it, as it is in the end. `with_rows_of`: the resources whose rows of the same key a row
-    is made of besides, where it is made of little else.
-    """
+    """The rows of another resource in another shape. A view follows every change of that resource."""
 
     of: str
     keys: Keys
+    #: The fields of a row, from the row of the other resource.
     values: "Callable[[Store, Row], Values]"
+    #: The final row, after values that a test set.
     shown: "Callable[[Store, Row], Row]" = lambda _, row: row
     sends_id: bool = True
+    #: Further resources whose rows of the same key are parts of a row, if they are its only other parts.
     with_rows_of: tuple[str, ...] = ()
 
 
@@ -72,9 +64,8 @@ Source = Collection | View
 class Store:
     """Collections of rows by resource and parent key.
 
-    A collection that nobody has changed is remade from the seed whenever it has fallen out of the cache; a
-    changed one is kept. `version` grows with every change, so that cached pages know when they are stale.
-    """
+    An unchanged collection is generated again after it has left the cache; a changed collection stays.
+    `version` grows with every change, and marks cached pages as stale."""
 
     def __init__(self, sources: Mapping[str, Source], size: Size, readings: Readings | None = None) -> None:
         self.sources = sources
@@ -87,7 +78,7 @@ class Store:
         self.school_ids = tuple(row.key for row in self.seed.schools)
         self._now = datetime.combine(size.today, time(20))  # later than any generated row
         self._changed: dict[tuple[str, int], list[Row]] = {}
-        self._last_key: dict[tuple[str, int], int] = {}  # of the changed ones, so that no id is given twice
+        self._last_key: dict[tuple[str, int], int] = {}  # of changed collections, so that no id repeats
         self._index = lru_cache(maxsize=64)(
             lambda resource, parent, version: {row.key: row for row in self.rows(resource, parent)}
         )
@@ -104,17 +95,17 @@ class Store:
         return self._now
 
     def let_days_pass(self, days: int) -> None:
-        """Move the clock: teachers mark what they had not marked, and new sessions take place; no more."""
+        """Advance the clock. Open sessions get marks, and new sessions take place; nothing else changes."""
         before = self.today
         self.tick()
         self._now += timedelta(days=days)
         for (resource, class_id), rows in self._changed.items():
             if resource == "attendance_sessions" and self._is_generated("class", class_id):
-                known = {row.key for row in self.seed.sessions(class_id, before)}
-                rows += [row for row in self.seed.sessions(class_id, self.today) if row.key not in known]
+                existing = {row.key for row in self.seed.sessions(class_id, before)}
+                rows += [row for row in self.seed.sessions(class_id, self.today) if row.key not in existing]
 
     def rows(self, resource: str, parent: int) -> list[Row]:
-        """All rows of one collection, deleted ones too; empty for an unknown parent. Not to be changed."""
+        """All rows of a collection, deleted rows included. Empty for an unknown parent. Do not modify."""
         source = self.sources[resource]
         if isinstance(source, View):
             return self._view(resource, source, parent)
@@ -133,11 +124,11 @@ class Store:
         return [row.key for row in self.rows("semesters", school_id)]
 
     def class_ids(self, semester_ids: Iterable[int]) -> list[int]:
-        """The course classes of some semesters, deleted ones included."""
+        """The course classes of these semesters, deleted classes included."""
         return [row.key for semester_id in semester_ids for row in self.rows("classes", semester_id)]
 
     def parents(self, resource: str, school_id: int, semester_id: int | None = None) -> list[int]:
-        """The parents of all collections of a resource in a school, or in one of its semesters."""
+        """The parents of all collections of a resource in a school or a semester."""
         kind = self.sources[resource].keys.parent
         if kind == "platform":
             return [0]
@@ -162,18 +153,18 @@ class Store:
         return self.index("reflections", school_id)
 
     def first_students(self, school_id: int) -> list[Row]:
-        """The students of a school as the seed made them; none for one that a test inserted."""
+        """The generated students of a school; none for a school that a test inserted."""
         return self.seed.school(school_id).rows["students"] if self._is_generated("school", school_id) else []
 
     def term(self, semester_id: int) -> Term | None:
-        """A semester's place in time; None for one that a test inserted."""
+        """The dates of a semester; None for a semester that a test inserted."""
         school_id = school_of(semester_id)
         if not self._is_generated("school", school_id):
             return None
         return self.seed.school(school_id).semesters.get(semester_id)
 
     def last_year(self, school_id: int) -> int:
-        """The academic year that the grades and cohorts of a school are those of."""
+        """The latest academic year of a school, to which its grades and cohorts belong."""
         return max(term.year for term in self.seed.school(school_id).semesters.values())
 
     def changed(self, resource: str) -> dict[int, list[Row]]:
@@ -181,7 +172,7 @@ class Store:
         return {parent: rows for (name, parent), rows in self._changed.items() if name == resource}
 
     def roster(self, admin_class_id: int) -> list[int]:
-        """The students of an administrative class; empty for one that a test inserted."""
+        """The students of an administrative class; empty for a class that a test inserted."""
         school_id = KEYS["admin_classes"].parent_of(admin_class_id)
         classes = self.seed.school(school_id).admin_classes
         return next(([s.id for s in made.students] for made in classes if made.id == admin_class_id), [])
@@ -189,8 +180,8 @@ class Store:
     def insert(
         self, resource: str, parent: int, values: Values, *, first: bool = False, key: int | None = None
     ) -> Row:
-        """Add a row at the end of its collection or at its front, with a new id unless `values` has one.
-        key: of a row that has the same in another resource."""
+        """Add a row at the end or the front of its collection, with a new id unless `values` has an id.
+        `key`: the key of the same row in another resource."""
         source = self.sources[resource]
         if isinstance(source, View):
             return self.update(resource, self.insert(source.of, parent, {}, first=first).key, values)
@@ -199,7 +190,7 @@ class Store:
             key = self._last_key[resource, parent] + 1
         self._last_key[resource, parent] = max(key, self._last_key[resource, parent])
         now = self.tick(resource)
-        made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
+        made = dict(rows[-1].values) if rows else {}  # a copy of its neighbour, except for `values`
         made |= ({"id": key} if source.sends_id else {}) | source.identity(self, parent, key)
         made |= {name: value for name, value in (("updated_at", now), ("deleted_at", None)) if name in made}
         row = Row(key, made | values, now)
@@ -207,7 +198,7 @@ class Store:
         return row
 
     def update(self, resource: str, key: int, values: Values, *, touch: bool = True) -> Row:
-        """Set fields of a row to whatever is given; `touch` moves its updated_at, as the platform would."""
+        """Set fields of a row to any values. `touch` moves its updated_at, as the platform would."""
         if isinstance(self.sources[resource], View):
             return self._override(resource, key, values)
         rows, index = self._locate(resource, key)
@@ -225,16 +216,16 @@ class Store:
         return rows[index]
 
     def show(self, resource: str, key: int, values: Values) -> None:
-        """Set what a view shows of a row, whatever the row below says."""
+        """Set values of a view's row, which override the row of the other resource."""
         self._views.override(resource, key, values)
         self.tick(resource)
 
     def delete(self, resource: str, key: int) -> Row:
-        """Delete softly: from now on the row shows only with with_trashed."""
+        """Delete softly: afterwards only with_trashed shows the row."""
         return self._trash(resource, key, trashed=True)
 
     def restore(self, resource: str, key: int) -> Row:
-        """Take a row out of the recycle bin, and with a class all that is of it."""
+        """Restore a softly deleted row, and with a class its hidden collections."""
         return self._trash(resource, key, trashed=False)
 
     def _trash(self, resource: str, key: int, *, trashed: bool) -> Row:
@@ -249,7 +240,7 @@ class Store:
         return rows[index]
 
     def destroy(self, resource: str, key: int) -> Row:
-        """Delete for good: the row leaves no trace."""
+        """Delete for good, without a trace."""
         rows, index = self._locate(self._below(resource), key)
         self.tick(self._below(resource))
         return rows.pop(index)
@@ -262,7 +253,7 @@ class Store:
         return self.index(resource, parent)[key]
 
     def is_hidden(self, resource: str, parent: int) -> bool:
-        """Whether nobody is shown a collection because the class that it belongs to is deleted."""
+        """Whether a collection is hidden because its class is deleted."""
         source = self.sources[resource]
         if not (isinstance(source, Collection) and source.hidden_with_class):
             return False
@@ -272,7 +263,7 @@ class Store:
         return course_class is None or course_class.deleted_at is not None
 
     def _below(self, resource: str) -> str:
-        """The resource whose rows those of a view show; any other itself."""
+        """The resource below a view; a collection itself."""
         source = self.sources[resource]
         return source.of if isinstance(source, View) else resource
 
@@ -296,7 +287,7 @@ class Store:
             resource,
             parent,
             version=self.version,
-            # Any change is one of something that rows may be made of, unless the view says of what.
+            # Without with_rows_of, any change may affect the rows.
             beside=self.version - sum(self._changes[name] for name in parts_of if view.with_rows_of),
             below=below,
             make=make,
@@ -319,8 +310,8 @@ class Store:
         return self._changed[resource, parent]
 
     def tick(self, resource: str = "") -> str:
-        """The platform's clock goes by changes, so that runs are repeatable, unless the settings have one.
-        resource: that of the changed row."""
+        """Advance the clock for a change, and return the time. Without a clock in the settings each change is
+        a second, so that runs are repeatable. `resource`: of the changed row."""
         self.version += 1
         self._changes[resource] += 1
         ahead = self.size.clock_ahead
@@ -331,7 +322,7 @@ class Store:
         return self._now.strftime(TIME_FORMAT)
 
     def _is_generated(self, kind: str, parent: int) -> bool:
-        """Whether the seed makes this parent; others have the rows that tests gave them."""
+        """Whether a parent is generated; other parents have only rows of tests."""
         if kind == "platform":
             return parent == 0
         if kind == "school":

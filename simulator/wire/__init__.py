@@ -1,1 +1,1 @@
-"""How rows are sent."""
+"""The wire format: rows as the platform sends them."""

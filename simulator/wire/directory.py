@@ -1,4 +1,4 @@
-"""Who and what v1 objects show inside others: students, teachers and classes as they stand in lists."""
+"""The students, teachers and classes that v1 shows inside other objects."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -11,14 +11,15 @@ from simulator.school.rows import Row, Values, ids_of, school_of, semester_of
 from simulator.school.users import GENDERS, STATUS_LABELS
 from simulator.store.store import Store
 
-# By which v1 ids differ from v3 ids where the platform decided so.
+# Differences between v1 ids and v3 ids, by the readings.
 OTHER_CLASS_IDS = 7_000_000_000
 OTHER_STUDENT_IDS = 9_000_000
 OTHER_SEMESTER_IDS = {"same": 0, "other": 7_000_000, "shifted": 1}
 
 
 class Directory:
-    """Cards of people and classes. Those inside attendance are kept as bytes, since there are so many."""
+    """Short objects of people and classes. Objects inside attendance are cached as bytes, for their
+    number."""
 
     def __init__(self, store: Store, readings: Readings) -> None:
         self._store = store
@@ -28,11 +29,11 @@ class Directory:
         self._enrolled = lru_cache(maxsize=32)(self._make_enrolled)
 
     def semester_id(self, key: int) -> int:
-        """The id by which v1 knows a semester."""
+        """The v1 id of a semester."""
         return key + OTHER_SEMESTER_IDS[self._readings.v1_semester_ids]
 
     def semester_key(self, shown: int) -> int:
-        """The semester that v1 knows by this id."""
+        """The semester of a v1 id."""
         return shown - OTHER_SEMESTER_IDS[self._readings.v1_semester_ids]
 
     def semester(self, row: Row) -> Values:
@@ -42,20 +43,20 @@ class Directory:
         return values
 
     def renumber(self, row: Row, values: Values) -> None:
-        """Give a semester the id by which v1 knows it, unless a test gave it another."""
+        """Give a semester its v1 id, unless a test has set an id."""
         if values["id"] == row.key:
             values["id"] = self.semester_id(row.key)
 
     def class_id(self, key: int) -> int:
-        """The id by which v1 knows a class."""
+        """The v1 id of a class."""
         return key + OTHER_CLASS_IDS if self._readings.v1_class_ids == "other" else key
 
     def class_key(self, shown: int) -> int:
-        """The class that v1 knows by this id."""
+        """The class of a v1 id."""
         return shown - OTHER_CLASS_IDS if self._readings.v1_class_ids == "other" else shown
 
     def profile(self, school_id: int, key: int) -> Values | None:
-        """A student's whole profile, as a card shows it."""
+        """A student's whole profile, as in the answer for a card."""
         row = self._store.index("v1_users", school_id).get(key)
         if row is None:
             return None
@@ -63,47 +64,47 @@ class Directory:
         structures = self._store.index("structures", school_id)
         grades = [structures[i].values["name"] for i in _structure_ids(pupil) if i in structures]
         graduates_in = row.values["graduates_in"]
-        found = {
+        profile = {
             "rid": key,
             **_person(row),
             "graduates_label": f"{graduates_in}届" if isinstance(graduates_in, int) else "",
             "grade_name": grades[0] if grades else "",
         }
         if self._readings.student_ids == "rid":
-            del found["id"]
-        return found
+            del profile["id"]
+        return profile
 
     def student(self, school_id: int, key: int) -> Values | None:
         """A student as in the lists of classes and of their attendance."""
-        found = self.profile(school_id, key)
-        if found:
+        profile = self.profile(school_id, key)
+        if profile:
             if self._readings.student_ids == "id":
-                del found["rid"]
-            del found["grade_name"]
-        return found
+                del profile["rid"]
+            del profile["grade_name"]
+        return profile
 
     def encoded_student(self, school_id: int, key: int) -> msgspec.Raw:
-        """The same as bytes, as attendance shows it."""
-        return self._kept("student", key, lambda: self.standing(self._present(school_id, key)))
+        """A student in attendance, as bytes."""
+        return self._cached("student", key, lambda: self.standing(self._present(school_id, key)))
 
     def _present(self, school_id: int, key: int) -> Values | None:
-        found = self.student(school_id, key)
-        if found and self._readings.session_student_ids == "other":
-            return {**found, "id": key + OTHER_STUDENT_IDS}
-        return found
+        student = self.student(school_id, key)
+        if student and self._readings.session_student_ids == "other":
+            return {**student, "id": key + OTHER_STUDENT_IDS}
+        return student
 
     def standing(self, student: Values | None) -> Values | None:
-        """A student as it stands in answers of v1: by itself, or inside another object."""
+        """A student in answers of v1: flat, or nested in a `reflection`."""
         return {"reflection": student} if student and self._readings.v1_students == "nested" else student
 
     def encoded_class(self, key: int) -> msgspec.Raw:
-        """A class as in the list of a student's attendance, as bytes."""
-        return self._kept("klass", key, lambda: self._klass(key))
+        """A class in the list of a student's attendance, as bytes."""
+        return self._cached("klass", key, lambda: self._klass(key))
 
     def people(self, school_id: int, ids: Iterable[int]) -> list[Values]:
-        """Users as they stand in other objects, v1's `reflection` included; those who left are not."""
-        found = self._store.index("v1_users", school_id)
-        rows = [found[key] for key in ids if key in found and found[key].deleted_at is None]
+        """Users inside other objects, with v1's `reflection`, without users who left."""
+        users = self._store.index("v1_users", school_id)
+        rows = [users[key] for key in ids if key in users and users[key].deleted_at is None]
         flat = self._readings.v1_teachers == "flat"
         return [
             {
@@ -114,37 +115,37 @@ class Directory:
         ]
 
     def enrolled(self, semester_id: int) -> dict[int, list[int]]:
-        """The classes of everybody who learns or teaches in a semester now, by person."""
+        """The current classes of all students and teachers in a semester, by person."""
         return self._enrolled(semester_id, self._store.version)
 
     def students_of(self, class_id: int) -> list[int]:
-        """The students of a class now, in the order of its members."""
-        found = self._store.index("v1_users", school_of(semester_of(class_id)))
+        """The current students of a class, in the order of its members."""
+        users = self._store.index("v1_users", school_of(semester_of(class_id)))
         ids = (
             row.values["reflection_id"]
             for row in self._store.rows("class_members", class_id)
             if row.deleted_at is None and row.values["type"] == "student"
         )
-        return [key for key in ids if isinstance(key, int) and key in found and not found[key].deleted_at]
+        return [key for key in ids if isinstance(key, int) and key in users and not users[key].deleted_at]
 
     def _make_enrolled(self, semester_id: int, _version: int) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        enrolled: dict[int, list[int]] = {}
         for course_class in self._store.rows("classes", semester_id):
             if course_class.deleted_at is None:
                 teachers = ids_of(course_class.values["teachers"])
                 for key in dict.fromkeys([*teachers, *self.students_of(course_class.key)]):
-                    found.setdefault(key, []).append(course_class.key)
-        return found
+                    enrolled.setdefault(key, []).append(course_class.key)
+        return enrolled
 
-    def _kept(self, kind: str, key: int, make: Callable[[], Values | None]) -> msgspec.Raw:
+    def _cached(self, kind: str, key: int, make: Callable[[], Values | None]) -> msgspec.Raw:
         if self._version != self._store.version:
             self._encoded.clear()
             self._version = self._store.version
-        found = self._encoded.get((kind, key))
-        if found is None:
-            found = msgspec.Raw(msgspec.json.encode(make()))
-            self._encoded[kind, key] = found
-        return found
+        encoded = self._encoded.get((kind, key))
+        if encoded is None:
+            encoded = msgspec.Raw(msgspec.json.encode(make()))
+            self._encoded[kind, key] = encoded
+        return encoded
 
     def _klass(self, key: int) -> Values:
         row = self._store.index("v1_classes", semester_of(key))[key]

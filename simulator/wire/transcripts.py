@@ -1,4 +1,4 @@
-"""A student's transcript: the grades of v3 as v1 shows them, in three levels."""
+"""A student's transcript in v1: the grades of v3 in three levels."""
 
 from collections.abc import Iterable
 
@@ -16,11 +16,11 @@ SUBJECTS_IN_ENGLISH = {
     "体育与健康": "Physical Education",
     "音乐": "Music",
 }
-DASH = "-"  # what an evaluation has in the place of nothing
+DASH = "-"  # in place of a missing evaluation
 
 
 def transcript(store: Store, directory: Directory, school_id: int, student: int) -> Values:
-    """The three levels: all of it, semesters, courses. Semesters without a course are not in it."""
+    """The three levels: the totals, semesters and courses. Semesters without courses are left out."""
     groups = []
     for semester in store.rows("v1_semesters", school_id):
         class_ids = directory.enrolled(semester.key).get(student, [])

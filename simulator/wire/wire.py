@@ -1,4 +1,4 @@
-"""How rows are sent: the fields of the specification, in this platform's reading of what it leaves open."""
+"""The fields of rows as the platform sends them, by its readings of the specification."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,31 +17,27 @@ DASH, LETTERS = "-", "ABCD"
 PEOPLE = ("teachers", "students", "director")
 OBJECTS = frozenset({*PEOPLE, "classroom", "locations", "subject", "grade", "attribute", "schedules", "tags"})
 
-Shaper = Callable[[Row, Values], None]  # changes the copy of the row's fields that is about to be sent
-Expander = Callable[["Wire", Row], Any]  # the relation of a row that `expand` names
-Finisher = Callable[["Wire", Row, Values, Collection[str]], None]  # given what `expand` names
+Shaper = Callable[[Row, Values], None]  # changes a copy of the row's fields before it is sent
+Expander = Callable[["Wire", Row], Any]  # makes a relation of a row for `expand`
+Finisher = Callable[["Wire", Row, Values, Collection[str]], None]  # gets the names in `expand`
 
 
 @dataclass(frozen=True)
 class Form:
-    """What of a resource's fields depends on readings, and what `expand` adds to them.
-
-    `shapers`: what this resource has of its own, as far as this platform's readings ask for it; `finish`:
-    what depends on the names in `expand`, too, done last but for what all resources share.
-    """
+    """The fields of a resource that depend on readings, and the relations for `expand`."""
 
     decimals: tuple[str, ...] = ()  # fields that are numbers in strings
     enum: str = ""  # a field with a fixed set of words
-    id_lists: Mapping[str, str] = field(default_factory=dict)  # fields that are lists of ids: of what
-    objects: tuple[str, ...] = ()  # of v1: fields that are an object, or nothing
-    deleted_at: bool = False  # may be sent though the field list does not name it
-    shapers: "Callable[[Wire], Iterable[Shaper]]" = lambda _: ()
+    id_lists: Mapping[str, str] = field(default_factory=dict)  # the resource of each list of ids
+    objects: tuple[str, ...] = ()  # v1 fields with an object or nothing
+    deleted_at: bool = False  # whether the field may be sent, although the field list does not name it
+    shapers: "Callable[[Wire], Iterable[Shaper]]" = lambda _: ()  # the resource's changes by the readings
     expand: Mapping[str, Expander] = field(default_factory=dict)
-    finish: Finisher | None = None
+    finish: Finisher | None = None  # the last change, which depends on `expand`
 
 
 class Wire:
-    """Turns rows into what is sent."""
+    """Makes rows as the platform sends them."""
 
     def __init__(self, forms: Mapping[str, Form], store: Store, readings: Readings) -> None:
         self.store = store
@@ -54,7 +50,7 @@ class Wire:
         }
 
     def rows(self, resource: str, rows: Iterable[Row], expand: Collection[str] = ()) -> list[Values]:
-        """Rows of one resource as they are sent, with relations expanded; unknown relations are ignored."""
+        """Rows of a resource as the platform sends them. Unknown relations are ignored."""
         sent = self._as_named(resource, rows, expand)
         return [_with_nested_fields(row) for row in sent] if self.readings.nested_fields == "some" else sent
 
@@ -92,7 +88,7 @@ class Wire:
         return {"id": key, "name": row.values["name"] if row else ""}
 
     def cards(self, school_id: int, ids: Iterable[int]) -> list[Values]:
-        """People as they stand in expanded relations."""
+        """People in expanded relations."""
         people = self.store.people(school_id)
         fields = ("id", "name", "usin")
         cards = [{name: people[id_].values[name] for name in fields} for id_ in ids if id_ in people]
@@ -105,7 +101,7 @@ class Wire:
 
 
 def _shapers(form: Form, readings: Readings) -> Iterable[Shaper]:
-    """What a form's fields become by the readings that all resources share."""
+    """The changes of fields by the readings of all resources."""
     if readings.deleted_at == "all" and form.deleted_at:
         yield lambda row, values: values.update(deleted_at=row.deleted_at)
     if readings.deleted_at == "none":
@@ -128,7 +124,7 @@ def _shapers(form: Form, readings: Readings) -> Iterable[Shaper]:
 
 
 def _words(row: Row, values: Values) -> None:
-    """Marks as schools write them: a dash for nothing, a rate in per cent, letters for some marks."""
+    """Write a dash for missing values, a rate in per cent, and letters for some marks, as schools do."""
     for name in ("gpa", "level", "initial_score"):
         if name in values and values[name] is None:
             values[name] = DASH
@@ -143,7 +139,7 @@ def _words(row: Row, values: Values) -> None:
 
 
 def _with_units(names: tuple[str, ...]) -> Shaper:
-    """Marks in points, and credits: a rate and grade points have no unit."""
+    """Add units to marks and credits. Rates and grade points have no unit."""
     units = dict.fromkeys(names, "分") | {"credit": "学分", "gained_score_rate": "", "gpa": ""}
 
     def shape(_: Row, values: Values) -> None:
@@ -164,7 +160,7 @@ def _nothing(names: tuple[str, ...], form: Any) -> Shaper:
 
 
 def _with_nested_fields(row: Values) -> Values:
-    """The row, its objects with one field more than the specification names."""
+    """The row, with a field outside the specification in each nested object."""
     return {name: _fuller(value) if name in OBJECTS else value for name, value in row.items()}
 
 
@@ -173,7 +169,7 @@ def _fuller(value: Any) -> Any:
         case dict():
             return {"x_color": "#1f6feb"} | value
         case list():
-            return [_fuller(each) for each in value]
+            return [_fuller(item) for item in value]
     return value
 
 

@@ -72,7 +72,9 @@ def test_other_names_are_not_taken_for_it(name: str) -> None:
     st.data(),
 )
 def test_a_name_is_folded_before_it_is_compared(name: str, gaps: list[str], data: st.DataObject) -> None:
-    letters = [data.draw(st.sampled_from([each, each.upper(), _wide(each)])) for each in name]
+    letters = [
+        data.draw(st.sampled_from([character, character.upper(), _wide(character)])) for character in name
+    ]
     spelt = "".join(letter + gap for letter, gap in zip(letters, gaps + [""] * len(letters), strict=False))
     assert is_identity_field(spelt)
 
@@ -88,16 +90,16 @@ def test_a_valid_number_is_found_in_every_spelling(valid: str) -> None:
     for text in (valid, valid.lower(), f" {valid}\n", wide):
         assert is_identity_number(text)
     for text in (valid, wide, f"{valid}43"):
-        found = without_identity_numbers(f"证号G{text}，电话")
-        assert valid not in found and MARK in found
+        masked = without_identity_numbers(f"证号G{text}，电话")
+        assert valid not in masked and MARK in masked
         assert may_hold_identity_number(json.dumps(f"x{text}").encode())
         assert may_hold_identity_number(json.dumps(f"x{text}", ensure_ascii=False).encode())
 
 
 @given(numbers, st.integers(0, 17), st.integers(1, 9))
-def test_a_wrong_digit_makes_it_no_number(valid: str, place: int, more: int) -> None:
+def test_a_wrong_digit_makes_it_no_number(valid: str, place: int, shift: int) -> None:
     digit = valid[place]
-    wrong = str((int(digit) + more) % 10) if digit != "X" else str(more)
+    wrong = str((int(digit) + shift) % 10) if digit != "X" else str(shift)
     text = valid[:place] + wrong + valid[place + 1 :]
     assert not is_identity_number(text)
     assert without_identity_numbers(text) == text
@@ -123,7 +125,7 @@ def test_the_fast_search_of_a_large_page_misses_none(
 
 def test_random_ids_of_18_digits_are_seldom_taken_for_numbers() -> None:
     ids = [10**17 + 7_919_191_919_191 * place for place in range(100_000)]
-    assert sum(is_identity_number(str(each)) for each in ids) < 20
+    assert sum(is_identity_number(str(id_)) for id_ in ids) < 20
 
 
 # Pages
@@ -171,9 +173,9 @@ def test_values_and_named_columns_are_withheld_and_counted(decode: Decode) -> No
     assert second == {**dict.fromkeys(second), "id": 2, "code": f"see {MARK}.", "amount": 5}
     counts = {drift.field: rows for drift, rows in records.drift.items() if drift.kind == KIND}
     assert counts == {"code": 2, "amount": 1, "sfzh": 1, "field_7": 1}
-    kept = decode(body, CONTRACT, ("id",), keep_id_numbers=True)
-    assert kept.batch.to_pylist()[0] == {**first, **json.loads(body)[0]}
-    assert not any(drift.kind == KIND for drift in kept.drift)
+    unmasked = decode(body, CONTRACT, ("id",), keep_id_numbers=True)
+    assert unmasked.batch.to_pylist()[0] == {**first, **json.loads(body)[0]}
+    assert not any(drift.kind == KIND for drift in unmasked.drift)
 
 
 def test_what_no_contract_names_is_kept_without_them(decode: Decode) -> None:
@@ -190,7 +192,7 @@ def test_what_no_contract_names_is_kept_without_them(decode: Decode) -> None:
 
 def test_keys_and_ids_that_look_like_numbers_stay(decode: Decode) -> None:
     ids = [int(number(sequence=place)) for place in range(20) if number(sequence=place).isdigit()]
-    records = decode(page(*({"id": each, "house_id": each} for each in ids)), CONTRACT, ("id",))
+    records = decode(page(*({"id": id_, "house_id": id_} for id_ in ids)), CONTRACT, ("id",))
     assert records.batch.column("id").to_pylist() == records.batch.column("house_id").to_pylist() == ids
     assert not records.bad and not any(drift.kind == KIND for drift in records.drift)
 
@@ -227,8 +229,8 @@ def test_a_row_keeps_none_whatever_its_fields_are_called(name: str, id: str) -> 
     body = f'[{{"id": {id}, {json.dumps(name)}: "{NUMBER}", "x": {inner}, "name": "王 {NUMBER}"}}]'
     for text in (body, json.dumps(json.loads(body), ensure_ascii=False)):
         decoded = decode_page(text.encode(), RESOURCES["students"].contract)
-        held = str(decoded.rows) + str(decoded.extras) + str(decoded.bad) + str(decoded.drift)
-        assert NUMBER not in held and "110101900307123" not in held
+        output = str(decoded.rows) + str(decoded.extras) + str(decoded.bad) + str(decoded.drift)
+        assert NUMBER not in output and "110101900307123" not in output
         assert len(decoded.bad) == (id == "null")
         assert any(drift.kind == KIND for drift in decoded.drift)
 
@@ -245,7 +247,7 @@ def test_escaped_digits_and_names_hide_nothing() -> None:
     wide = "".join(f"\\u{ord(_wide(letter)):04X}" for letter in NUMBER)
     body = f'[{{"id": 1, "name": "{escaped}", "x": "{wide}", "\\u8eab\\u4efd\\u8bc1": "110101900307123"}}]'
     [row] = (decoded := decode_page(body.encode(), RESOURCES["students"].contract)).rows
-    assert row.name is None and "110101900307123" not in str(decoded.extras)
+    assert row.name is None and "110101900307123" not in str(decoded.extras)  # type: ignore[attr-defined]
     assert json.loads(decoded.extras[0] or "{}") == {"x": None}
 
 
@@ -282,10 +284,13 @@ def test_repeated_name_hides_nothing() -> None:
 def test_row_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page walks the rows that have a number; the decoder walks the others."""
     rows: list[bytes] = []
-    walk = page_decoder.withhold_in_row
-    monkeypatch.setattr(
-        page_decoder, "withhold_in_row", lambda row, kind: (rows.append(row), walk(row, kind))[1]
-    )
+    walk = page_decoder.withhold_in_row  # type: ignore[attr-defined]
+
+    def withhold(row: bytes, kind: Any) -> Any:
+        rows.append(row)
+        return walk(row, kind)
+
+    monkeypatch.setattr(page_decoder, "withhold_in_row", withhold)
     body = f'[{{"id":1,"more":{{"a":"{NUMBER}","password":"geheim"}}}},{{"id":2,"more":1}}]'
     page = decode_page(body.encode(), RESOURCES["students"].contract)
     assert page.extras == ['{"more":{"a":null}}', '{"more":1}']

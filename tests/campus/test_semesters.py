@@ -12,8 +12,10 @@ AUTUMN = (date(2024, 9, 1), date(2025, 1, 20))
 SPRING = (date(2025, 2, 17), date(2025, 7, 6))
 
 
-def semester(id: int, days: tuple[date, date] | tuple[None, None] = (None, None), **more: object) -> Semester:
-    return Semester(id, first=days[0], last=days[1], **more)  # type: ignore[arg-type]
+def semester(
+    id: int, days: tuple[date, date] | tuple[None, None] = (None, None), **fields: object
+) -> Semester:
+    return Semester(id, first=days[0], last=days[1], **fields)  # type: ignore[arg-type]
 
 
 def told(
@@ -53,7 +55,9 @@ def test_two_calendars_of_a_school_are_told_apart_by_name_and_then_by_id() -> No
     assert told([semester(20, AUTUMN), semester(21, AUTUMN)], v3) == {20: "20 by dates", 21: "21 by dates"}
     v1 = [semester(7, AUTUMN), semester(8, AUTUMN)]
     assert told(v1, v3) == {}
-    assert {one.id: [other.id for other in others] for one, others in unclear(v1, v3, {}).items()} == {
+    assert {
+        v1_semester.id: [other.id for other in others] for v1_semester, others in unclear(v1, v3, {}).items()
+    } == {
         7: [20, 21],
         8: [20, 21],
     }
@@ -110,7 +114,7 @@ semesters = st.lists(
         st.booleans(),
     ),
     max_size=5,
-    unique_by=lambda one: one.id,
+    unique_by=lambda item: item.id,
 )
 
 

@@ -11,13 +11,13 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 from openpyxl.cell import Cell
-from published_kit import ORIGIN, exported, publish
 
-from exports.board.page import PARTS
+from exports.board.age import PARTS
 from exports.board.words import FAILED as BOARD_FAILED
-from exports.columns import english
-from exports.sheets import Words
 from exports.source import Loads
+from exports.spreadsheet.columns import english
+from exports.spreadsheet.sheets import Words
+from tests.kits.exports.published_file import ORIGIN, exported, publish
 from warehouse.publish.publish import prove
 
 MADE = "CREATE TABLE marts.marks AS SELECT 101 AS school_id, 1 AS n"
@@ -78,11 +78,11 @@ def test_a_day_of_failures_leaves_the_date_and_is_told_in_red(published: Path) -
     log(published, "students", "2026-03-02 15:00", "failed")
     path = of(published)
     assert path.name == "marts.marks_101_2026-03-01.xlsx"
-    told = said(path)
-    assert told["Data as of"].value == "2026-03-01 01:30"
-    assert str(told["Not up to date"].value).startswith("Could not be loaded at 2026-03-02 15:00: Students.")
-    assert "Sheets concerned: Marks." in str(told["Not up to date"].value)
-    assert told["Not up to date"].font.color.rgb == "FFC00000"
+    cells = said(path)
+    assert cells["Data as of"].value == "2026-03-01 01:30"
+    assert str(cells["Not up to date"].value).startswith("Could not be loaded at 2026-03-02 15:00: Students.")
+    assert "Affected sheets: Marks." in str(cells["Not up to date"].value)
+    assert cells["Not up to date"].font.color.rgb == "FFC00000"
 
 
 def test_what_was_read_in_part_is_said_where_it_concerns_the_file(published: Path) -> None:
@@ -90,10 +90,10 @@ def test_what_was_read_in_part_is_said_where_it_concerns_the_file(published: Pat
     assert "Read in part" not in said(of(published))
     log(published, "students", "2026-03-02 02:00", "ok", whole=False)
     words = str(said(of(published))["Read in part"].value)
-    assert words.startswith("Since 2026-03-01 only what had changed was read of: Students.")
+    assert words.startswith("Since 2026-03-01, only changes were read of: Students.")
     # A later night that changed nothing has read as little; one that read all has seen all.
     prove(published.parent, [standing(NIGHT, whole=datetime(2026, 3, 2, 2))])
-    assert "Since 2026-03-02 only" in str(said(of(published))["Read in part"].value)
+    assert "Since 2026-03-02, only" in str(said(of(published))["Read in part"].value)
     prove(published.parent, [standing(NIGHT)])
     assert "Read in part" not in said(of(published))
 
@@ -104,17 +104,17 @@ def test_what_was_never_loaded_is_not_called_older(published: Path) -> None:
         con.execute("DELETE FROM marts.marks")
     log(published, "students", "2026-03-02 15:00", "failed")
     [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "out", language="en")
-    told = said(file.path)
-    assert "Not up to date" not in told
-    assert str(told["Not known"].value).startswith(
+    cells = said(file.path)
+    assert "Not up to date" not in cells
+    assert str(cells["Not known"].value).startswith(
         "Never loaded whole so far, last tried at 2026-03-02 15:00: Students."
     )
-    assert told["Not known"].font.color.rgb == "FFC00000"
-    assert told["Marks"].value == "—", "no rows are not none"
+    assert cells["Not known"].font.color.rgb == "FFC00000"
+    assert cells["Marks"].value == "—", "no rows are not none"
     [[nothing]] = openpyxl.load_workbook(file.path)["Marks"].iter_rows(min_row=2, max_col=1, values_only=True)
     assert nothing == "Not known: never loaded whole: Students."
     [text] = exported(published, "marts.marks", schools=[101], folder=published.parent / "csv", format="csv")
-    assert "未知" in text.path.read_text(encoding="utf-8")
+    assert "数据暂缺" in text.path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("slice", "resource"), [("101:21", "grades"), ("101:7:3", "attendance_records")])
@@ -131,16 +131,15 @@ def test_a_new_semester_that_is_refused_is_named(published: Path, slice: str, re
         con.execute(STANDS.replace("students", resource))
     log(published, resource, "2026-03-02 02:00", "ok", "101:20" if resource == "grades" else "101:21:3")
     log(published, resource, "2026-03-02 15:00", "failed", slice)
-    told = said(of(published))
-    assert "Not up to date" not in told
-    assert f": {english(resource)} (semester 春季). Numbers" in str(told["Not known"].value)
+    cells = said(of(published))
+    assert "Not up to date" not in cells
+    assert f": {english(resource)} (semester 春季). Numbers" in str(cells["Not known"].value)
     [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "zh")
     rows = openpyxl.load_workbook(file.path).worksheets[0].iter_rows(max_col=2, values_only=True)
-    assert f"：{resource}（学期：春季）。" in str(dict(rows)["未知"])
+    assert f"：{resource}（学期：春季）。" in str(dict(rows)["数据暂缺"])
     [flat] = exported(published, "marts.marks", schools=[101], folder=published.parent, format="parquet")
-    assert pq.read_metadata(flat.path).metadata[b"never_loaded"].decode() == (
-        f"{resource} (semester {slice.split(':')[1]})"
-    )
+    metadata = pq.read_metadata(flat.path).metadata or {}
+    assert metadata[b"never_loaded"].decode() == (f"{resource} (semester {slice.split(':')[1]})")
 
 
 def test_what_a_table_does_not_stand_on_makes_it_no_older(published: Path) -> None:
@@ -221,5 +220,5 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
     alarm = origin.alarm(BOARD_FAILED, dict.fromkeys(origin.age.failed, ()), PARTS.values())
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
-    assert "Students at risk, Warnings by class, Ten students to talk to" in alarm.en
+    assert "Students at risk, Warnings by class, Students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en

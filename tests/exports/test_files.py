@@ -16,13 +16,13 @@ import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published_kit import ANY, ORIGIN, exported, publish
 
 from exports.board.bundle import bundle
-from exports.export import Failed, Format, Options, Unknown, Written, export
+from exports.export import Failed, Options, Unknown, Written, export
 from exports.flat import write_csv
-from exports.sheets import Column, Sheet, Words
-from exports.source import told_apart
+from exports.source import distinct_names
+from exports.spreadsheet.sheets import Column, Format, Sheet, Words
+from tests.kits.exports.published_file import ANY, ORIGIN, exported, publish
 from warehouse.csv_cells import FORMULA_STARTS
 from warehouse.files import UNFINISHED, workspace
 
@@ -151,15 +151,15 @@ def test_the_first_sheet_says_what_this_is(published: Path, tmp_path: Path) -> N
 def test_a_table_goes_over_several_sheets(
     published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exports.workbook.MAX_ROWS", 11)
+    monkeypatch.setattr("exports.spreadsheet.writer.MAX_ROWS", 11)
     numbers = "CREATE TABLE marts.numbers AS SELECT 101 AS school_id, n FROM range({}) t (n)"
     publish(published, [numbers.format(25)])
     [file] = exported(published, "marts.numbers", schools=[101], folder=tmp_path, language="en")
     assert dict(file.rows) == {"Numbers": 10, "Numbers (2)": 10, "Numbers (3)": 5}
     book = openpyxl.load_workbook(file.path)
-    found = [row[1] for name in file.rows for row in book[name].iter_rows(min_row=2, values_only=True)]
-    assert found == list(range(25))
-    assert all(book[name]["B1"].value == "N" and book[name].auto_filter.ref for name in file.rows)
+    values = [row[1] for name in file.rows for row in book[name].iter_rows(min_row=2, values_only=True)]
+    assert values == list(range(25))
+    assert all(book[name]["B1"].value == "N" and book[name].tables for name in file.rows)
 
     publish(published, [numbers.format(40)])
     assert len(exported(published, "marts.numbers", schools=[101], folder=tmp_path)[0].rows) == 4
@@ -341,7 +341,7 @@ def test_a_school_without_a_name_is_called_by_its_id(published: Path, tmp_path: 
 
 def test_those_of_one_name_are_told_apart_by_their_keys() -> None:
     named = {"1": "一中", "2": "二中", "3": "一中"}
-    assert told_apart(named) == {"1": "一中 (1)", "2": "二中", "3": "一中 (3)"}
+    assert distinct_names(named) == {"1": "一中 (1)", "2": "二中", "3": "一中 (3)"}
 
 
 def test_a_disk_that_may_only_be_read_has_the_script_of_the_board_made_each_time(
@@ -351,5 +351,5 @@ def test_a_disk_that_may_only_be_read_has_the_script_of_the_board_made_each_time
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("exports.board.bundle.write_text", refused)
-    monkeypatch.setattr("exports.board.bundle._made", lambda: "/* made */")
+    monkeypatch.setattr("exports.board.bundle._bundle", lambda: "/* made */")
     assert bundle(tmp_path / "cache") == "/* made */"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from published_kit import ANY, exported, publish
 
-from exports.sheets import Sheet
+from exports.spreadsheet.sheets import Sheet
 from exports.suppression import Exposed, refuse_exposed
+from tests.kits.exports.published_file import ANY, exported, publish
 
 MARKED = (
     "CREATE TABLE marts.by_group AS SELECT * FROM (VALUES "

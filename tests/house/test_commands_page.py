@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.main import SECTIONS, main
+from pipelines.cli.main import SECTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
@@ -24,10 +24,10 @@ def _page() -> str:
         "What `campus --help` says, command by command; `make commands-page` writes this page.",
         "Exit status: 0 all done, 1 something failed, 2 bad settings or usage, 130 interrupted.",
     ]
-    for title, names in SECTIONS.items():
+    for title, commands in SECTIONS.items():
         lines += ["", f"## {title}"]
-        for name in names:
-            lines += _command(f"campus {name}", main.commands[name])
+        for command in commands:
+            lines += _command(f"campus {command.name}", command)
     return "\n".join(lines) + "\n"
 
 

@@ -50,9 +50,9 @@ def test_queues_that_a_worker_has_left_are_left_by_its_next_connection_too() -> 
 
         app.amqp.queues.select(["load", "build"])
         worker = SimpleNamespace(app=app, task_consumer=app.amqp.TaskConsumer(connection))
-        for left, kept in (("load", {"build"}), ("build", set[str]())):
+        for left, remaining in (("load", {"build"}), ("build", set[str]())):
             Consumer.cancel_task_queue(worker, left)
-            assert next_connection() == kept, LOOK
+            assert next_connection() == remaining, LOOK
         Consumer.add_task_queue(worker, "load")
         assert worker.task_consumer.consuming_from("load") and next_connection() == {"load"}, LOOK
 

@@ -11,19 +11,20 @@ from types import ModuleType
 
 import dagster as dg
 import pytest
-from rooms import PRODUCT, ROOT, modules
 
-HOLDER = "assets/dagster_private.py"
+from tests.kits.repository.rooms import PRODUCT, ROOT, modules
+
+HOLDER = "assets/shared/dagster_private.py"
 LOOK = f"; see whether a public way exists now, else change {HOLDER}"
 
 
 def test_one_file_holds_what_is_private() -> None:
-    found = {
+    private_by_file = {
         str(path.relative_to(ROOT)): private
         for path in modules(PRODUCT)
         if (private := _private_modules(path))
     }
-    assert found.keys() == {HOLDER}, found
+    assert private_by_file.keys() == {HOLDER}, private_by_file
 
 
 def test_a_job_of_assets_is_what_is_said_to_be_one() -> None:
@@ -55,8 +56,8 @@ def test_a_step_of_no_asset_can_tell_what_a_check_found() -> None:
 
     @dg.op
     def step(context: dg.OpExecutionContext) -> None:
-        found = dg.AssetCheckEvaluation(asset_key=key.asset_key, check_name=key.name, passed=True)
-        _holder().tell_check(context, found)
+        evaluation = dg.AssetCheckEvaluation(asset_key=key.asset_key, check_name=key.name, passed=True)
+        _holder().log_check(context, evaluation)
 
     @dg.job
     def job() -> None:
@@ -65,6 +66,18 @@ def test_a_step_of_no_asset_can_tell_what_a_check_found() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         assert job.execute_in_process(instance=instance).success
         assert instance.event_log_storage.get_asset_check_execution_history(key, limit=1), LOOK
+
+
+def test_the_command_of_a_run_names_the_run() -> None:
+    types = importlib.import_module("dagster._grpc.types")
+    origin = dg.reconstructable(_any_job).get_python_origin()
+    command = types.ExecuteRunArgs(origin, "a-run", None).get_command_args()
+    assert command[-3:-1] == ["api", "execute_run"], "see pipelines/district/kubernetes/run_program.py"
+    assert _holder().run_id_of(command[-1]) == "a-run", LOOK
+
+
+@dg.job
+def _any_job() -> None: ...
 
 
 def test_a_webserver_gets_our_definitions() -> None:
@@ -82,7 +95,7 @@ def test_a_webserver_gets_our_definitions() -> None:
 def test_a_failure_in_words_has_no_stack_trace() -> None:
     @dg.op
     def step() -> None:
-        raise _holder().FailureInWords("set CAMPUS_BASE_URL")
+        raise _holder().MessageFailure("set CAMPUS_BASE_URL")
 
     @dg.job
     def job() -> None:
@@ -100,7 +113,7 @@ def test_a_failure_in_words_has_no_stack_trace() -> None:
 def test_runs_print_warnings_and_errors_alone() -> None:
     code = """
 import dagster as dg
-from assets.dagster_private import print_warnings_only
+from assets.shared.dagster_private import print_warnings_only
 
 @dg.op
 def step(context):
@@ -124,15 +137,40 @@ with dg.DagsterInstance.ephemeral() as instance:
     assert done.stdout.split() == ["kept", "True"], "the UI has what is not printed"
 
 
+def test_the_ui_lists_independent_steps_by_name() -> None:
+    code = """
+import dagster as dg
+from dagster._core.execution.api import create_execution_plan
+from dagster._core.remote_representation.external import RemoteExecutionPlan
+from dagster._core.snap import snapshot_from_execution_plan
+from assets.shared.dagster_private import sort_steps_in_ui
+
+@dg.op
+def step():
+    pass
+
+@dg.job
+def job():
+    for number in range(9, 0, -1):
+        step.alias(f"{number}_step")()
+
+sort_steps_in_ui()
+plan = RemoteExecutionPlan(snapshot_from_execution_plan(create_execution_plan(job), "any"))
+print(*(step.key[0] for step in plan.get_steps_in_plan()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list("123456789"), LOOK
+
+
 def test_no_process_imports_dbt() -> None:
-    code = "import sys, pipelines.definitions, pipelines.cli.commands; print('dbt' in sys.modules)"
+    code = "import sys, pipelines.definitions, pipelines.cli.actions.load; print('dbt' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
 def _holder() -> ModuleType:
     try:
-        return importlib.import_module("assets.dagster_private")
+        return importlib.import_module("assets.shared.dagster_private")
     except ImportError as error:
         pytest.fail(f"an upgrade has taken away what is imported: {error}{LOOK}")
 

@@ -1,36 +1,48 @@
-"""The picture of core in the docs is that of the models as they are."""
+"""The diagrams of core in the docs are those of the models as they are."""
 
-from pathlib import Path
+from collections import defaultdict
+from typing import Any
 
-from pipelines.cli.diagram import PICTURE, drawn, entities
+from pipelines.cli.developer.diagram import PAGE, SUBJECTS, diagrams, types_of, with_diagrams
+from warehouse.publish.models.dbt_project import compiled
+from warehouse.publish.relations import relations
 
 
-def test_the_picture_is_that_of_the_models_as_they_are() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == drawn(entities()), "make diagram"
+def test_the_diagrams_are_those_of_the_models_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_diagrams(page, diagrams(relations(compiled()), types_of(compiled()))), "make diagram"
 
 
-def test_keys_and_joins_are_those_that_the_checks_state(tmp_path: Path) -> None:
-    (tmp_path / "models.yml").write_text(
-        """
-models:
-  - name: dim_item
-    data_tests: [{unique_key: {arguments: {columns: [school_id, item_id]}}}]
-    columns:
-      - name: parent_id
-        data_tests: [{related: {arguments: {to: ref('dim_item'), field: item_id}}}]
-  - name: fct_score
-    data_tests: [{unique_key: {arguments: {columns: [school_id, item_id, "coalesce(code, '')"]}}}]
-    columns:
-      - name: person_id
-        data_tests: [{related: {arguments: {to: ref('stg_people'), field: person_id}}}]
-  - name: fct_alone
-    data_tests: [{unique_key: {arguments: {columns: [school_id, alone_id]}}}]
-    columns: []
-""",
-        encoding="utf-8",
-    )
-    found = entities(tmp_path)
-    assert {name: (entity.key, entity.joins) for name, entity in found.items()} == {
-        "dim_item": (("item_id",), {"parent_id": "dim_item"}),
-        "fct_score": (("item_id", "code"), {"item_id": "dim_item"}),
+def test_a_diagram_shows_each_dimension_fact_and_bridge_that_refers_to_another() -> None:
+    referring = {
+        row["table_name"]
+        for row in relations(compiled())
+        if row["kind"] == "foreign key"
+        and row["table_name"].startswith(("dim_", "fct_", "bridge_"))
+        and row["columns"] != ["school_id"]
+        and row["table_name"] != "fct_timetable_clash"
     }
+    shown = [table for tables in SUBJECTS.values() for table in tables]
+    assert len(shown) == len(set(shown))
+    assert referring - set(shown) == set(), (
+        "name the table under SUBJECTS of pipelines/cli/developer/diagram.py"
+    )
+
+
+def test_keys_and_references_are_drawn() -> None:
+    def row(table: str, kind: str, column: str, to: str | None = None) -> dict[str, Any]:
+        return {
+            "schema_name": "core",
+            "table_name": table,
+            "kind": kind,
+            "columns": ["school_id", column],
+            "referenced_schema": "core",
+            "referenced_table": to,
+            "cardinality": "many to one",
+        }
+
+    keys = [row(table, "primary key", "id") for tables in SUBJECTS.values() for table in tables]
+    types = defaultdict(lambda: "bigint", {("fct_score", "id"): "date"})
+    drawn = diagrams([*keys, row("fct_score", "foreign key", "student_id", "dim_student")], types)
+    assert "fct_score {\n        date id PK\n        bigint student_id FK\n    }" in drawn
+    assert "dim_student ||--o{ fct_score : student_id" in drawn

@@ -4,13 +4,14 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from rooms import PRODUCT, ROOMS, ROOT, modules
 
 from campus.contracts.fields import PERSONAL, PLATFORM_ZONE, Privacy
+from tests.kits.repository.rooms import PRODUCT, ROOMS, ROOT, modules
 from warehouse import privacy
 from warehouse.lake.tables import PLATFORM_ZONE as lake_zone
 
@@ -33,8 +34,20 @@ def test_imports_run_one_way() -> None:
 def test_no_module_names_what_its_part_of_the_house_does_not_know(package: str, foreign: set[str]) -> None:
     modules = list((ROOT / package).rglob("*.py"))
     assert modules
-    found = {path.name: _imported(path) & foreign for path in modules if _imported(path) & foreign}
-    assert found == {}
+    foreign_imports = {path.name: _imported(path) & foreign for path in modules if _imported(path) & foreign}
+    assert foreign_imports == {}
+
+
+def test_no_test_imports_another_test() -> None:
+    # What several tests need is in tests/kits.
+    imports = re.compile(r"^\s*(?:from tests[\w.]*[.]test_|from tests[\w.]* import test_)", re.MULTILINE)
+    tests = modules(("tests",))
+    assert [path for path in tests if imports.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_no_folder_of_tests_has_more_than_a_dozen_files() -> None:
+    counts = Counter(path.parent.relative_to(ROOT) for path in modules(("tests",)))
+    assert {folder: count for folder, count in counts.items() if count > 12} == {}
 
 
 def test_both_rooms_have_the_same_privacy_classes() -> None:

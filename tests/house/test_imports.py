@@ -16,9 +16,10 @@ HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydant
     ("modules", "not_needed"),
     [
         ("pipelines.cli.main", OF_FEW | HEAVY),
-        ("pipelines.settings", OF_FEW | {"dagster", "deltalake", "httpx", "polars", "sqlalchemy"}),
-        ("pipelines.cli.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
-        ("pipelines.cli.commands, pipelines.definitions", OF_FEW),
+        ("pipelines.settings.settings", OF_FEW | {"dagster", "deltalake", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.cli.actions.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.cli.actions.load, pipelines.definitions", OF_FEW),
+        ("pipelines.automation.exports, pipelines.deliveries.automation", OF_FEW),
     ],
 )
 def test_what_is_not_needed_is_not_imported(modules: str, not_needed: set[str]) -> None:

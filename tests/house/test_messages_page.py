@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from rooms import PRODUCT, ROOT, modules
+from tests.kits.repository.rooms import PRODUCT, ROOT, modules
 
 PAGE = ROOT / "docs" / "reference" / "messages.md"
 #: Of Starlette, whose middleware checks the host.
@@ -41,9 +41,9 @@ def _texts(path: Path) -> list[str]:
     """The string literals of a module; the fields of an f-string become `…`."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return [
-        "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         if isinstance(node, ast.JoinedStr)
-        else node.value
+        else str(node.value)
         for node in nodes
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     ]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from simulated import client
 
 from simulator.process import RunningSimulator, running
+from tests.kits.platforms.simulated import client
 
 
 @pytest.fixture(scope="session")

@@ -5,17 +5,10 @@ from typing import cast
 
 import obstore
 import pytest
-from lake_kit import MARKS, NewLake, lake_at, names_in
-from object_store import BUCKET, ObjectStore, object_store
 
+from tests.kits.lake.small_lake import MARKS, NewLake, lake_at, names_in
+from tests.kits.servers.object_store import BUCKET, ObjectStore, object_store
 from warehouse.lake.delta import Lake
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test of a lake is one on a disk and one on a store of objects, where it takes a second."""
-    if "lake" in metafunc.fixturenames:
-        on_store = pytest.param("s3", marks=pytest.mark.slow)
-        metafunc.parametrize("lake", ["disk", on_store], indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +40,8 @@ def new_lake(tmp_path_factory: pytest.TempPathFactory) -> NewLake:
     return copy
 
 
-@pytest.fixture
+# Each test of a lake is one on a disk and one on a store of objects, where it takes a second.
+@pytest.fixture(params=["disk", pytest.param("s3", marks=pytest.mark.slow)])
 def lake(request: pytest.FixtureRequest, tmp_path: Path, new_lake: NewLake) -> Lake:
     """An empty lake: on a disk, at a path that quoting would break, or in a store of objects."""
     if request.param == "disk":

@@ -55,8 +55,6 @@ def test_a_load_without_a_request_is_no_load() -> None:
     assert age_of([along, slice_("assessments", MORNING)]) == Age(MORNING, {})
     # But of what is never asked for by itself it is all that is known.
     assert age_of([along]) == Age(NIGHT, {})
-    # A home of an earlier version does not know.
-    assert age_of([slice_("students", NIGHT, requests=None), slice_("scores", MORNING)]).as_of == NIGHT
 
 
 def test_weeks_that_are_settled_do_not_make_the_data_old() -> None:

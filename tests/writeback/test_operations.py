@@ -1,6 +1,6 @@
 """The operations of writing back agree with what the lake reads of their record."""
 
-from warehouse.load.write_log import BINDING_OPERATIONS
+from warehouse.load.logs.write_log import BINDING_OPERATIONS
 from writeback.bindings import KINDS
 
 

@@ -1,1 +1,1 @@
-"""Persons and schools that the warehouse must hold nothing about any more."""
+"""Erases persons and schools from everything that the warehouse stores, and keeps them erased."""

@@ -1,15 +1,14 @@
-"""The columns that name a person. tests/forgetting/test_forgotten_list.py fails for an id of a person that is
-missing here.
+"""The columns that name a person. tests/warehouse/forgetting/test_list.py fails if one is missing here.
 
-A row is *about* a person where a subject column has the person's id. The row loses its personal columns and
-keeps the rest, so that totals stay. A row *mentions* a person in any other column: only that value goes.
+A row is *about* a person if a subject column has the person's id: it loses its personal columns and keeps the
+rest, so that totals stay. A row *mentions* a person in any other column: only that value is removed.
 """
 
 from __future__ import annotations
 
 from warehouse.identifiers import folded
 
-#: Columns that say whom a row is about.
+#: Columns with the id of the person whom a row is about.
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "students": ("id",),
     "teachers": ("id",),
@@ -24,14 +23,15 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "transcripts": ("student_id",),
     "transcript_semesters": ("student_id",),
     "transcript_courses": ("student_id",),
+    "interventions": ("student_id",),
 }
-#: Further ids of the person whom a row is about: replaced where they are the same, else null.
+#: Other ids of the person whom a row is about: replaced if they are the forgotten id, else set to null.
 OWN_IDS: dict[str, tuple[str, ...]] = {
     "students": ("pupil_id",),
     "v1_class_students": ("id",),
     "cards": ("id",),
 }
-#: Columns that name a person whom the row is not about.
+#: Columns with the id of another person.
 MENTIONS: dict[str, tuple[str, ...]] = {
     "scores": ("evaluator_id",),
     "admin_classes": ("teacher_ids",),
@@ -42,7 +42,7 @@ MENTIONS: dict[str, tuple[str, ...]] = {
 #: The column with a student's or teacher's number.
 NUMBER = "usin"
 
-#: How datasets, reports and JSON call the person whom a row is about, and somebody whom it mentions.
+#: Names in datasets, reports and JSON for the person whom a row is about, then for persons whom it mentions.
 SUBJECT_NAMES = frozenset(
     map(
         folded,
@@ -85,12 +85,12 @@ MENTION_NAMES = frozenset(
         ),
     )
 )
-#: Datasets whose own id is a person's.
+#: Datasets whose column `id` is a person's id.
 PEOPLE_NAMES = frozenset(("students", "teachers", "users", "reflections", "guardians"))
-#: Fields beside an id that make an object a person.
-OF_PERSONS = frozenset(("usin", "phone", "email", "rid", "pinyin", "avatar_url", "idcard"))
+#: An object with an id and one of these fields is a person.
+PERSON_FIELDS = frozenset(("usin", "phone", "email", "rid", "pinyin", "avatar_url", "idcard"))
 
-#: Free text: a name that stands there is no name of a course or class.
+#: Columns of free text: a name in them is not the name of a course or class.
 FREE_TEXT = frozenset(
     ("description", "content", "title", "change_logs", "download_url", "url", "evaluation", "review")
 )
@@ -98,11 +98,11 @@ V3, V1 = "v3", "v1"
 
 
 def generation_of(table: str) -> str:
-    """Of which interface the ids of persons in a table are."""
-    of_v1 = ("v1_", "attendance_", "transcript", "cards", "devices")
-    return V1 if table.startswith(of_v1) else V3
+    """The interface (v3 or v1) that gave the person ids in a table."""
+    v1_prefixes = ("v1_", "attendance_", "transcript", "cards", "devices")
+    return V1 if table.startswith(v1_prefixes) else V3
 
 
 def is_defined(table: str) -> bool:
-    """Whether the platform defines a table's columns: a dataset or a report."""
+    """Whether a table is a dataset or a report, whose columns the platform defines."""
     return table.startswith(("datasets.", "reports."))

@@ -1,8 +1,7 @@
-"""Takes what rows say of forgotten persons out of them. Pure: the same for rows on their way in and for rows
-that are stored.
+"""Removes forgotten persons from rows, both loaded and stored. Pure.
 
-Every row stays, with a random id in the place of the person's. So no total changes, and a slice still
-balances with the platform's own counts.
+Every row stays, with a random id in place of the person's. So no total changes, and a slice still balances
+with the platform's own counts.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from warehouse.forgetting.columns import (
     MENTION_NAMES,
     MENTIONS,
     NUMBER,
-    OF_PERSONS,
     OWN_IDS,
     PEOPLE_NAMES,
+    PERSON_FIELDS,
     SUBJECT_NAMES,
     SUBJECTS,
     generation_of,
@@ -32,20 +31,19 @@ from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
 from warehouse.identifiers import folded
 from warehouse.lake.tables import EXTRA, Table
 
-#: Of a person inside another row, the text that stays: totals go by it.
+#: The text fields of a person inside another row that stay, since totals depend on them.
 KEPT_INSIDE = frozenset(("gender",))
-_INT64 = 2**63
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How rows of one table are scrubbed."""
+    """How rows of a table are scrubbed."""
 
-    #: Of the ids: v3 or v1.
+    #: The interface of the ids: v3 or v1.
     generation: str
     #: Columns with the id of the person whom the row is about.
     subjects: tuple[str, ...]
-    #: Columns with further ids of that person.
+    #: Columns with other ids of that person.
     own: tuple[str, ...]
     #: Columns with ids of other persons.
     mentions: tuple[str, ...]
@@ -55,15 +53,15 @@ class Rules:
     personal: frozenset[str]
     #: Columns that are never null.
     keys: frozenset[str]
-    #: Custom fields, which stay where they have a value of a choice.
+    #: Custom fields, which stay if their value is a choice's.
     choices: frozenset[str] = frozenset()
-    #: The platform defines the columns, so that any text of a person's row may be personal.
+    #: Whether the platform defines the columns, so that any text of a person's row may be personal.
     defined: bool = False
 
 
 def rules_of(table: Table, schema: pa.Schema) -> Rules:
-    """The rules of a table, whose rows have `schema`. A column of v1_users that is not in the contract is a
-    custom field."""
+    """The rules of a table whose rows have `schema`. Columns of v1_users beyond the contract are custom
+    fields."""
     names = [name for name in schema.names if not name.startswith("_") or name == EXTRA]
     keys = frozenset(table.primary_key)
     contract = {column.name: column for column in table.columns}
@@ -101,7 +99,7 @@ def rules_of(table: Table, schema: pa.Schema) -> Rules:
 
 
 def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.RecordBatch, int]:
-    """A batch without the forgotten, and how many of its rows are others than before."""
+    """Scrub a batch; returns it with the number of changed rows."""
     subjects = _subjects(batch, rules, matcher)
     columns: list[Any] = []
     touched: set[int] = set()
@@ -124,7 +122,7 @@ def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.
 
 
 def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int, int]:
-    """By row that is about a forgotten person the person's substitute."""
+    """The rows about a forgotten person, and the person's substitute."""
     subjects: dict[int, int] = {}
     names = set(batch.schema.names)
     for name in reversed(rules.subjects):
@@ -137,7 +135,7 @@ def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int
                 batch.column(batch.schema.names.index(name)),
                 lambda text: matcher.find(NUMBER_MARK, str(text).strip()),
             )
-            # A number that another student has by now is that student's, whom the row names by an id.
+            # A row with an id is about that person, who may have inherited a forgotten person's number.
             nobody = _without_ids(batch, rules)
             subjects |= {
                 row: substitute
@@ -147,8 +145,8 @@ def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int
     if rules.defined:
         for position, field in enumerate(batch.schema):
             if _is_text(field.type) or pa.types.is_integer(field.type):
-                for row, substitute in _matches(batch.column(position), _identifier(field, matcher)).items():
-                    # A teacher who is named in a student's row is mentioned there.
+                for row, substitute in _matches(batch.column(position), _identifier(matcher)).items():
+                    # A student's row that names a teacher mentions the teacher.
                     if matcher.kinds[substitute] != "teacher":
                         subjects.setdefault(row, substitute)
     return subjects
@@ -157,7 +155,7 @@ def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int
 def _changes(
     column: pa.Array[Any], field: pa.Field[Any], subjects: dict[int, int], rules: Rules, matcher: Matcher
 ) -> dict[int, Any]:
-    """By row the new value of a column, where it is another."""
+    """The new values of a column, by row, if they differ."""
     name, kind = field.name, field.type
     is_key = name in rules.keys
     replacements: dict[int, Any] = {}
@@ -185,10 +183,10 @@ def _changes(
 def _of_own_id(
     column: pa.Array[Any], row: int, substitute: int, name: str, rules: Rules, matcher: Matcher
 ) -> dict[int, Any]:
-    """The new value of a number in a row about a person, where it is an id of that person."""
+    """The new value of an integer in a row about a person, if the integer is an id of that person."""
     value = column[row].as_py()
     if name in rules.subjects:
-        # The platform sent the person's number and no id. A row that was scrubbed before has a substitute.
+        # The row was recognized by a number and has no id. A row that was scrubbed before has a substitute.
         return {} if value in matcher.substitutes else {row: substitute}
     if value is None or name in rules.mentions or not (name in rules.own or rules.defined):
         return {}
@@ -201,7 +199,7 @@ def _of_own_id(
 
 
 def _is_of_id(name: str, value: int) -> bool:
-    """Whether a number in a person's row may be an id, and is no score that happens to be the same number."""
+    """Whether an integer in a person's row may be an id, and not a score that happens to be equal."""
     return folded(name).endswith("id") or len(str(value)) >= LONG_ID
 
 
@@ -240,8 +238,7 @@ def _new_objects(column: pa.Array[Any], name: str, rules: Rules, matcher: Matche
 
 
 def without(value: Any, matcher: Matcher, generation: str, *, named: bool = False) -> Any:
-    """A JSON value, or a nested one of Arrow, without the forgotten. named: its numbers are ids of
-    persons."""
+    """Scrub a JSON value or a nested Arrow value. `named`: its numbers are ids of persons."""
     if isinstance(value, dict):
         substitute = _person_in(value, matcher, generation)
         if substitute is not None:
@@ -263,8 +260,7 @@ def without(value: Any, matcher: Matcher, generation: str, *, named: bool = Fals
 
 
 def cleaned_json(text: str, matcher: Matcher, generation: str) -> str | None:
-    """A text that may be JSON, without the forgotten; None: nothing is left. The same where it says nothing
-    of them."""
+    """Scrub a text that may be JSON. None: nothing is left. A text without marks is unchanged."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -276,9 +272,9 @@ def cleaned_json(text: str, matcher: Matcher, generation: str) -> str | None:
 
 
 def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int | None:
-    """The substitute of the person whom an object is; None: it is nobody, or nobody who was forgotten."""
+    """The substitute of the forgotten person that an object describes; None: no forgotten person."""
     reflection = value.get("reflection")
-    is_person = any(name in value for name in OF_PERSONS)
+    is_person = any(name in value for name in PERSON_FIELDS)
     ids = [part for key, part in value.items() if folded(key) in SUBJECT_NAMES]
     ids += [value.get("id")] if is_person else []
     ids += [reflection.get("id"), reflection.get("rid")] if isinstance(reflection, dict) else []
@@ -289,7 +285,7 @@ def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int 
                 return substitute
     for key in (NUMBER, "phone", "email"):
         part = value.get(key)
-        if isinstance(part, str) and not any(isinstance(each, int | str) for each in ids):
+        if isinstance(part, str) and not any(isinstance(id, int | str) for id in ids):
             substitute = (
                 matcher.find(NUMBER_MARK, part.strip()) if key == NUMBER else matcher.identifies(part)
             )
@@ -320,12 +316,12 @@ def _names_person(key: str) -> bool:
 
 
 def _is_choice(value: Any, name: str, rules: Rules, matcher: Matcher) -> bool:
-    """Whether a custom field has one of the few values of a choice, by which totals go."""
+    """Whether a custom field has a value of a choice, which stays since totals depend on it."""
     return name in rules.choices and value in matcher.choices.get(name, ())
 
 
 def _without_ids(batch: pa.RecordBatch, rules: Rules) -> set[int]:
-    """The rows that do not say by an id whom they are about."""
+    """The rows without an id of the person whom they are about."""
     names = [name for name in rules.subjects if name in batch.schema.names]
     columns = [batch.column(batch.schema.names.index(name)).to_pylist() for name in names]
     return {row for row in range(batch.num_rows) if all(column[row] is None for column in columns)}
@@ -335,12 +331,12 @@ def _finder(matcher: Matcher, generation: str) -> Callable[[Any], int | None]:
     return lambda value: matcher.find(generation, str(value).strip())
 
 
-def _identifier(field: pa.Field[Any], matcher: Matcher) -> Callable[[Any], int | None]:
+def _identifier(matcher: Matcher) -> Callable[[Any], int | None]:
     return lambda value: matcher.identifies(value if isinstance(value, str) else str(value))
 
 
 def _matches(column: pa.Array[Any], find: Callable[[Any], int | None]) -> dict[int, int]:
-    """By row what `find` has for its value. Each value is looked up once."""
+    """The results of `find` by row. Equal values are looked up once."""
     if pa.types.is_nested(column.type):
         return {}
     substitutes = {
@@ -358,6 +354,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def rewriter(table: Table, matcher: Matcher) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """What scrubs batches of a table on their way in."""
+    """A function that scrubs loaded batches of a table."""
     rules = rules_of(table, table.staging_schema)
     return lambda batch: scrubbed(batch, rules, matcher)[0]

@@ -1,8 +1,8 @@
-"""The proof: opens every file below a folder, unpacks it and searches it for what a person is known by.
+"""Proves an erasure: searches every file below a folder for names, numbers and ids of persons.
 
 Parquet, DuckDB and SQLite are read table by table, workbooks and other archives member by member, all else as
-text. The bytes and the name of every file are searched besides, so that freed pages and statistics count too.
-A finding states the place and the kind of what was found, never the value.
+text. The raw bytes and the name of every file are searched too, which covers freed pages and statistics. A
+finding states the place and the kind, never the value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from warehouse.forgetting.columns import (
     MENTION_NAMES,
     MENTIONS,
-    OF_PERSONS,
+    PERSON_FIELDS,
     SUBJECT_NAMES,
     SUBJECTS,
     V1,
@@ -48,9 +48,9 @@ from warehouse.identifiers import folded, literal, quoted
 from warehouse.lake.delta_log import LOG
 from warehouse.lake.tables import SCHOOL_ID
 
-#: Bytes of a name or number at least, by which it is looked for in the bytes of files of other kinds.
+#: The least bytes of a name or number that is searched in the raw bytes of files.
 SHORTEST_BYTES = 6
-#: Bytes that an archive inside an archive may unpack to.
+#: The most bytes that a member of an archive may unpack to.
 LARGEST = 1 << 30
 NAME, NUMBER, ID = "a name", "a number or an address", "an id"
 _PARQUET, _ZIP, _GZIP, _ZSTD, _SQLITE, _DUCKDB = (
@@ -65,10 +65,10 @@ _PARQUET, _ZIP, _GZIP, _ZSTD, _SQLITE, _DUCKDB = (
 
 @dataclass(frozen=True)
 class Finding:
-    """Where something was found."""
+    """A place that still names a person."""
 
     file: str
-    #: In the file: a table and column, or a member of an archive.
+    #: The place in the file: a table and column, or a member of an archive.
     place: str
     #: a name, a number or an address, or an id.
     kind: str
@@ -79,7 +79,7 @@ class Finding:
 
 @dataclass
 class Searched:
-    """What a search read and found."""
+    """The counts and findings of a search."""
 
     files: int = 0
     tables: int = 0
@@ -90,7 +90,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class _Marks:
-    """What persons are known by in some place."""
+    """The names, tokens and ids that identify some persons."""
 
     names: frozenset[str]
     tokens: frozenset[str]
@@ -99,65 +99,64 @@ class _Marks:
 
     @classmethod
     def of(cls, persons: Collection[Person], *, in_school: bool) -> _Marks:
-        """in_school: also what other schools have for others."""
-        left_out = frozenset[str]() if in_school else frozenset(t for each in persons for t in each.elsewhere)
+        """The marks of persons; `in_school`: with marks that other schools use for others."""
+        left_out = frozenset[str]()
+        if not in_school:
+            left_out = frozenset(text for person in persons for text in person.elsewhere)
+        tokens = {token for person in persons for token in person.tokens}
         return cls(
-            frozenset(name for each in persons for name in each.names) - left_out,
-            frozenset(
-                folded_token(token) for each in persons for token in each.tokens if token not in left_out
-            ),
-            frozenset(id for each in persons for id in each.v3),
-            frozenset(id for each in persons for id in each.v1),
+            frozenset(name for person in persons for name in person.names) - left_out,
+            frozenset(map(folded_token, tokens - left_out)),
+            frozenset(id for person in persons for id in person.v3),
+            frozenset(id for person in persons for id in person.v1),
         )
 
     @cached_property
     def ids(self) -> frozenset[int]:
-        """The ids of either interface."""
+        """The ids in both interfaces."""
         return self.v3 | self.v1
 
     @cached_property
     def escaped(self) -> set[str]:
-        """Names as JSON, XML and HTML escape them, where that is another text."""
-        return {each for each in variants(self.names) if "\\" in each or "&" in each} - self.names
+        """Names as JSON, XML and HTML escape them, if that differs from the name."""
+        return {name for name in variants(self.names) if "\\" in name or "&" in name} - self.names
 
     @cached_property
     def needles(self) -> set[str]:
-        """What a text is likely to have that says anything of them."""
+        """Texts of which a text with a mark has at least one."""
         return variants(self.names | self.tokens) | {str(id) for id in self.ids}
 
     def kinds_in(self, text: str) -> set[str]:
-        """What a text says of the persons: kinds of findings."""
-        found = set()
-        if any(holds_name(text, name) for name in self.names):
-            found.add(NAME)
-        if any(each in text for each in self.escaped):
-            found.add(NAME)
+        """The kinds of marks that a text contains."""
+        kinds = set()
+        if any(holds_name(text, name) for name in self.names) or any(name in text for name in self.escaped):
+            kinds.add(NAME)
         if self.tokens and any(self.is_token(word[0]) for word in TOKENS.finditer(text)):
-            found.add(NUMBER)
+            kinds.add(NUMBER)
         if id_spans(text, self.is_id):
-            found.add(ID)
-        return found
+            kinds.add(ID)
+        return kinds
 
     def ids_of(self, column: str, table: str) -> frozenset[int]:
-        """The ids that a column of numbers would have of them: none where it names no person."""
+        """The persons' ids that an integer column may have; none if the column names no person."""
         if not _may_name_person(column, table):
             return frozenset()
         is_v1 = folded(column).startswith("v1_") or (table and generation_of(table) == V1)
         return self.v1 if is_v1 else self.v3 or self.v1
 
     def is_token(self, word: str) -> bool:
-        """Whether a word, or a part of it, is a number or an address of theirs."""
+        """Whether a word, or a part of it, is a number or an address of the persons."""
         whole = folded_token(word)
         return whole in self.tokens or any(part in self.tokens for part in re.split(r"[.@+\-_]+", whole))
 
     def is_id(self, digits: str) -> bool:
-        """Whether a number is an id of theirs."""
+        """Whether a number is an id of the persons."""
         return int(digits) in self.ids
 
 
 class Search:
-    """Searches for some persons of a school. What other schools have for others too, such as a number that
-    each school gives, is searched for where a place tells the school."""
+    """Searches for some persons of a school. Marks that other schools use for others, such as student
+    numbers, are searched only in places that tell the school."""
 
     def __init__(self, persons: Iterable[Person]) -> None:
         persons = list(persons)
@@ -174,19 +173,19 @@ class Search:
 
     @property
     def needles(self) -> set[str]:
-        """What a text is likely to have that says anything of the persons."""
+        """Texts of which a text with a mark has at least one."""
         return self._everywhere.needles
 
     def file(self, path: Path, name: str, searched: Searched) -> None:
-        """Search one file. One that cannot be opened is listed as not read."""
+        """Search a file. A file that cannot be opened is listed as unread."""
         searched.files += 1
-        # An id among the numbers of a file's name would be found in times and random names, too.
+        # Ids are not searched in a file's name, since they would match times and random names.
         stem = name.removesuffix(path.suffix)
-        found = {("its name", kind) for kind in self._everywhere.kinds_in(stem) if kind != ID}
-        label = f"{self.cleaned(stem)}{path.suffix}" if found else name
+        places = {("its name", kind) for kind in self._everywhere.kinds_in(stem) if kind != ID}
+        label = f"{self.cleaned(stem)}{path.suffix}" if places else name
         try:
             searched.bytes += path.stat().st_size
-            found |= set(self._in_file(path, searched))
+            places |= set(self._in_file(path, searched))
         except FileNotFoundError:
             return
         except (
@@ -200,10 +199,10 @@ class Search:
         ) as error:
             searched.unread.append(f"{label}: {type(error).__name__}")
             return
-        searched.findings += sorted((Finding(label, place, kind) for place, kind in found), key=str)
+        searched.findings += sorted((Finding(label, place, kind) for place, kind in places), key=str)
 
     def cleaned(self, text: str) -> str:
-        """A text without what it says of the persons."""
+        """The text with the persons' marks blanked."""
         marks = self._everywhere
         spans = id_spans(text, marks.is_id)
         spans += [word.span() for word in TOKENS.finditer(text) if marks.is_token(word[0])]
@@ -214,8 +213,7 @@ class Search:
         return blanked(text, spans)
 
     def cleaned_json(self, text: str) -> str:
-        """The same of a text that may be JSON, whose strings alone are changed, so that it can be read
-        again."""
+        """The same for a text that may be JSON: only its strings change, so that it stays valid."""
         try:
             value = json.loads(text)
         except ValueError:
@@ -246,14 +244,14 @@ class Search:
             yield from self.in_content(path.read_bytes(), "", searched)
 
     def _in_log(self, path: Path, table: str, *, is_parquet: bool) -> Iterator[tuple[str, str]]:
-        """In the log of a Delta table: the least and greatest ids of a file are judged by their columns."""
+        """Search the log of a Delta table; the statistics of ids are judged by their columns."""
         marks = self._everywhere
         if is_parquet:
             actions = pq.read_table(path).to_pylist()
         else:
             actions = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
         for action in actions:
-            # Sizes, times and partitions are numbers of the log's own.
+            # Numbers beside the statistics are sizes, times and partitions.
             yield from (("log", kind) for kind in _in_value(marks, "", action) if kind != ID)
             added = action.get("add") or {}
             if f"{SCHOOL_ID.name}={self._school_id}/" in str(added.get("path")):
@@ -284,7 +282,7 @@ class Search:
         return False
 
     def in_content(self, content: bytes, place: str, searched: Searched) -> Iterator[tuple[str, str]]:
-        """Where some bytes, which are unpacked, say anything of the persons: places and kinds of findings."""
+        """Unpack and search some bytes; yields places and kinds of findings."""
         if content.startswith(_PARQUET):
             yield from self._in_parquet(pq.ParquetFile(io.BytesIO(content)), searched, place)
         elif content.startswith((_GZIP, _ZSTD)):
@@ -315,8 +313,7 @@ class Search:
             yield from ((place, kind) for kind in kinds)
 
     def in_stored(self, text: str) -> set[str]:
-        """What a text that may be JSON says of the persons: a number in it is an id only where its name says
-        so."""
+        """The kinds of marks in a text that may be JSON, where a number is an id only under an id's name."""
         marks = self._everywhere
         if not text.startswith(("{", "[")):
             return marks.kinds_in(text)
@@ -331,8 +328,8 @@ class Search:
         searched.tables += 1
         table = _table_of(path)
         marks, has_ids = self._everywhere, True
-        if of_school := next((part for part in path.parts if part.startswith(f"{SCHOOL_ID.name}=")), ""):
-            has_ids = of_school == f"{SCHOOL_ID.name}={self._school_id}"
+        if folder := next((part for part in path.parts if part.startswith(f"{SCHOOL_ID.name}=")), ""):
+            has_ids = folder == f"{SCHOOL_ID.name}={self._school_id}"
             marks = self._in_school if has_ids else marks
         with file:
             for value in (file.schema_arrow.metadata or {}).values():
@@ -351,16 +348,16 @@ class Search:
                 "duckdb_columns() WHERE NOT internal"
             ).fetchall()
             tables: dict[tuple[str, str], list[tuple[str, str]]] = {}
-            for schema, table, column, kind in columns:
-                tables.setdefault((schema, table), []).append((column, kind))
+            for schema, table, column, type in columns:
+                tables.setdefault((schema, table), []).append((column, type))
             for (schema, table), named in tables.items():
                 searched.tables += 1
                 names = {column for column, _ in named}
                 school = next((name for name in (SCHOOL_ID.name, "school_id") if name in names), None)
-                for column, kind in named:
+                for column, type in named:
                     place = f"{schema}.{table}.{column}"
-                    for found in self._in_duckdb_column(con, schema, table, column, kind, school):
-                        yield place, found
+                    for kind in self._in_duckdb_column(con, schema, table, column, type, school):
+                        yield place, kind
 
     def _in_duckdb_column(
         self,
@@ -368,28 +365,29 @@ class Search:
         schema: str,
         table: str,
         column: str,
-        kind: str,
+        type: str,
         school: str | None,
     ) -> Iterator[str]:
-        of = f"FROM {quoted(schema)}.{quoted(table)}"
-        mine = f"{quoted(school)} = {self._school_id}" if school else "true"
-        if kind in ("BIGINT", "INTEGER", "HUGEINT"):
+        source = f"FROM {quoted(schema)}.{quoted(table)}"
+        in_school = f"{quoted(school)} = {self._school_id}" if school else "true"
+        if type in ("BIGINT", "INTEGER", "HUGEINT"):
             ids = self._everywhere.ids_of(column, table)
-            listed = ", ".join(map(str, sorted(ids)))
-            if (
-                ids
-                and con.execute(f"SELECT 1 {of} WHERE {quoted(column)} IN ({listed}) AND {mine}").fetchall()
-            ):
+            has_id = f"{quoted(column)} IN ({', '.join(map(str, sorted(ids)))})"
+            if ids and con.execute(f"SELECT 1 {source} WHERE {has_id} AND {in_school}").fetchall():
                 yield ID
-        elif "VARCHAR" in kind or kind == "JSON" or "STRUCT" in kind or "[]" in kind or "MAP" in kind:
-            for marks, where in ((self._everywhere, "true"), (self._in_school, mine if school else "false")):
-                each = {*marks.needles, *(needle.lower() for needle in marks.needles)}
+        elif "VARCHAR" in type or type == "JSON" or "STRUCT" in type or "[]" in type or "MAP" in type:
+            for marks, condition in (
+                (self._everywhere, "true"),
+                (self._in_school, in_school if school else "false"),
+            ):
+                needles = {*marks.needles, *(needle.lower() for needle in marks.needles)}
                 likely = " OR ".join(
-                    f"contains(text, {literal(one)}) OR contains(lower(text), {literal(one)})" for one in each
+                    f"contains(text, {literal(needle)}) OR contains(lower(text), {literal(needle)})"
+                    for needle in needles
                 )
                 query = (
-                    f"SELECT DISTINCT text FROM (SELECT CAST({quoted(column)} AS VARCHAR) AS text {of} "
-                    f"WHERE {where}) WHERE {likely or 'false'}"
+                    f"SELECT DISTINCT text FROM (SELECT CAST({quoted(column)} AS VARCHAR) AS text {source} "
+                    f"WHERE {condition}) WHERE {likely or 'false'}"
                 )
                 for (text,) in con.execute(query).fetchall():
                     yield from marks.kinds_in(text)
@@ -410,7 +408,7 @@ class Search:
 
 
 def _table_of(path: Path) -> str:
-    """The table of a data file of a lake: the folder that its partitions, or its log, are in."""
+    """The table of a lake's data file: the folder of its partitions, or of its log."""
     folders = (part for part in reversed(path.parts[:-1]) if "=" not in part and part != LOG)
     return next(folders, "")
 
@@ -431,7 +429,7 @@ def _in_column(marks: _Marks, name: str, column: pa.Array[Any], table: str) -> I
 
 def _in_value(marks: _Marks, name: str, value: Any, is_person: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
-        person = any(key in value for key in OF_PERSONS)
+        person = any(key in value for key in PERSON_FIELDS)
         for key, part in value.items():
             yield from marks.kinds_in(key)
             yield from _in_value(marks, key, part, person and key == "id")
@@ -460,7 +458,7 @@ def _is_tar(content: bytes) -> bool:
 
 
 def _may_name_person(column: str, table: str = "") -> bool:
-    """Whether a column of numbers may have ids of persons, by its name alone or by that of its table."""
+    """Whether an integer column may have ids of persons, by its name or by its table's."""
     name = folded(column)
     if name in SUBJECT_NAMES | MENTION_NAMES or name in (
         "person_id",

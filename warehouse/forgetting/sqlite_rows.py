@@ -1,4 +1,4 @@
-"""Changes and deletes rows of SQLite files, and leaves no trace of what was there."""
+"""Changes and deletes rows of SQLite files without leaving traces of the old values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ PATIENCE = 30.0
 
 
 def forget_school_in(path: Path, school_id: int, *, apply: bool) -> int:
-    """Delete all rows of a school from a file. How many. Raises sqlite3.Error."""
+    """Delete all rows of a school from a file; returns their number. Without `apply`, only counts.
+
+    Raises sqlite3.Error."""
     if not path.exists():
         return 0
     removed = 0
@@ -47,9 +49,10 @@ def change_rows(
     *,
     apply: bool,
 ) -> int:
-    """Change the rows of a school: `clean` has the columns that are to be otherwise; None: the row goes. The
-    file is compacted whether or not anything was changed, since what was deleted before may be in its free
-    pages."""
+    """Change or delete a school's rows; returns their number. Without `apply`, only counts.
+
+    `clean`: returns a row's new values by column; None: the row is deleted. The file is always compacted,
+    since its free pages may still have rows that were deleted before."""
     if not path.exists():
         return 0
     changed = 0
@@ -80,7 +83,7 @@ def change_rows(
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    # Another user may share the folder of the inbox: follow no link, and run no function of the file.
+    # Another user may share the inbox's folder: follow no link, and run no function of the file.
     os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW))
     connection = sqlite3.connect(path, timeout=PATIENCE)
     connection.execute("PRAGMA trusted_schema = OFF")

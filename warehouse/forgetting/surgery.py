@@ -1,7 +1,7 @@
-"""Takes forgotten persons and schools out of the lake's tables and of their older versions.
+"""Erases forgotten persons and schools from the lake's tables and from their older versions.
 
-Each slice is replaced in a commit of its own, which is tried again where another commit came first. A slice
-that says nothing of them is not written. So a crash leaves whole tables, and the next attempt does the rest.
+Each changed slice is replaced in a commit of its own, with retries on conflicts. So a crash leaves every
+table consistent, and the next attempt does the rest.
 """
 
 from __future__ import annotations
@@ -15,68 +15,67 @@ from typing import Any
 
 import obstore
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.forgetting.columns import SUBJECTS, V1, V3, generation_of
 from warehouse.forgetting.forgotten import NOT_STORED, Matcher
 from warehouse.forgetting.scrub import Rules, cleaned_json, rules_of, scrubbed, without
-from warehouse.lake.delta import Lake, held_schema, until_committed
+from warehouse.lake.delta import Lake, stored_schema, until_committed
 from warehouse.lake.delta_log import LOG
-from warehouse.lake.log_tables import (
+from warehouse.lake.logs.tables import (
     CHANGES,
     DIFFERENCES,
     DRIFT,
     LOAD_LOG,
-    LOGS,
     PAST_ROWS,
+    PUBLISHED_LEVELS,
     QUARANTINE,
     RECONCILIATION,
-    STANDINGS,
     WRITES,
     Log,
 )
 from warehouse.lake.sql import BATCH_ROWS
-from warehouse.lake.tables import EXTRA, PARTITION, SCHOOL_ID, Slice, Stored, Table
-from warehouse.load.change_log import record_all_changes
+from warehouse.lake.tables import EXTRA, PARTITION, SCHOOL_ID, Slice, Stored, Table, school_filter
 from warehouse.load.delta_commit import replace as replace_slice
-from warehouse.stores import told_plainly
+from warehouse.load.history.change_log import record_all_changes
+from warehouse.stores import store_errors_as_os_errors
 
-#: What a commit of ours says of itself.
+#: The metadata of a commit that erases rows.
 METADATA = {"forgotten": True}
-#: Columns of logs that are words about a load, where an id may stand.
+#: Columns of logs with messages about a load, which may contain an id.
 _WORDS = ("message", "measure", "value", "reason", "field")
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What changed in one table."""
+    """The changes in a table."""
 
     table: str
-    #: Rows that are others than before.
+    #: Rows that changed.
     rows: int = 0
-    #: Rows that are gone.
+    #: Rows that were deleted.
     removed: int = 0
-    #: Data files that were written anew.
+    #: Slices that were written anew.
     files: int = 0
 
 
 def forget_in_tables(
     lake: Lake, tables: Iterable[Table], school_id: int, matcher: Matcher, scratch: Path, *, apply: bool
 ) -> Iterator[Changed]:
-    """Take the forgotten of a school out of tables of the platform's rows. apply: False only counts."""
+    """Erase the forgotten persons of a school from tables of the platform's rows. Without `apply`, only
+    counts."""
     for table in tables:
         if not lake.holds(table):
             continue
         if table.tracks_changes and apply:
-            # A change that is not logged yet is found by comparing files, and these are about to go.
+            # Changes that are not logged yet are found by comparing files, which are about to be deleted.
             slices = [slice for slice in slices_of(lake, table) if slice.school_id == school_id]
             record_all_changes(lake, table, slices, scratch)
         yield _of_slices(
             lake,
             table,
             [slice for slice in slices_of(lake, table) if slice.school_id == school_id],
-            rules_of(table, held_schema(lake.open(table))),
+            rules_of(table, stored_schema(lake.open(table))),
             matcher,
             apply=apply,
         )
@@ -85,14 +84,15 @@ def forget_in_tables(
 def forget_in_logs(
     lake: Lake, tables: Mapping[str, Table], school_id: int, matcher: Matcher, *, apply: bool
 ) -> Iterator[Changed]:
-    """Take the forgotten of a school out of the warehouse's own tables. After `forget_in_tables`, since a
-    change in the log is known by its row."""
+    """Erase the forgotten persons of a school from the logs. Call it after `forget_in_tables`: a logged
+    change is matched by its row's id, which stays."""
     own_keys = {name: _rows_about(lake, tables[name], school_id, matcher) for name in ("scores", "grades")}
     for log, clean in (
         (PAST_ROWS, partial(_past_row, matcher, tables)),
         (CHANGES, partial(_change, matcher, tables, own_keys)),
         (QUARANTINE, partial(_quarantined, matcher, tables)),
         (WRITES, partial(_write, matcher)),
+        (PUBLISHED_LEVELS, partial(_level, matcher)),
         *((log, partial(_worded, matcher)) for log in (LOAD_LOG, DIFFERENCES, DRIFT, RECONCILIATION)),
     ):
         if lake.holds(log):
@@ -100,22 +100,22 @@ def forget_in_logs(
 
 
 def forget_school(lake: Lake, tables: Iterable[Stored], school_id: int, *, apply: bool) -> Iterator[Changed]:
-    """Take all rows of a school out of tables and logs."""
+    """Delete all rows of a school from tables and logs."""
     for table in tables:
         if not lake.holds(table) or SCHOOL_ID.name not in table.lake_schema.names:
             continue
         opened = lake.open(table)
-        mine = pc.field(SCHOOL_ID.name) == school_id
-        rows = lake.scan(table, opened, [SCHOOL_ID.name], mine).num_rows
+        rows = lake.scan(table, opened, [SCHOOL_ID.name], school_filter([school_id])).num_rows
         if rows and apply:
             until_committed(lambda table=table: lake.open(table).delete(f"{SCHOOL_ID.name} = {school_id}"))  # type: ignore[misc]
         yield Changed(table.name, removed=rows)
 
 
 def purge(lake: Lake, table: Stored) -> int:
-    """Delete what the present version of a table does not need: replaced data files, and older commits and
-    checkpoints, whose statistics have values of rows. Returns how many files are gone. The caller must be
-    alone in the lake."""
+    """Delete everything that a table's present version does not need; returns the number of deleted files.
+
+    Those are replaced data files, and older commits and checkpoints, whose statistics have values of rows. No
+    other process may use the lake meanwhile."""
     opened = lake.reopened(table)
     gone = len(opened.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True))
     opened = lake.reopened(table)
@@ -129,18 +129,18 @@ def purge(lake: Lake, table: Stored) -> int:
         if _version_of(entry["path"].removeprefix(prefix)) < version
     ]
     if old:
-        with told_plainly():
+        with store_errors_as_os_errors():
             obstore.delete(lake.objects, old)
     return gone + len(old)
 
 
 def slices_of(lake: Lake, table: Stored) -> list[Slice]:
-    """The slices of a table that have files, by the folders of these."""
+    """The slices of a table that have files."""
     return [_slice(folder) for folder, names in sorted(lake.table_state(table).names.items()) if names]
 
 
 def _version_of(name: str) -> float:
-    """The version that a file of a table's log is of; infinite where its name says none: it stays."""
+    """The version of a file of a table's log; infinite if its name has none, so that the file stays."""
     digits = name.partition(".")[0]
     return int(digits) if digits.isdecimal() else float("inf")
 
@@ -171,17 +171,21 @@ def _in_slice(lake: Lake, table: Stored, slice: Slice, rules: Rules, matcher: Ma
     changed = sum(scrubbed(batch, rules, matcher)[1] for batch in batches_of(files, schema))
     if changed and apply:
         rows = (scrubbed(batch, rules, matcher)[0] for batch in batches_of(files, schema))
-        replace_slice(lake, held_as(table, table_state.schema), slice, table_state, rows, {}, METADATA)
+        replace_slice(
+            lake, with_stored_schema(table, table_state.schema), slice, table_state, rows, {}, METADATA
+        )
     return changed
 
 
-def held_as(table: Stored, schema: pa.Schema) -> Stored:
-    """A table with every column that the lake has of it, in the lake's order."""
-    return _Held(table.name, table.folder, table.comment, table.slice_columns, schema.remove_metadata())
+def with_stored_schema(table: Stored, schema: pa.Schema) -> Stored:
+    """The table with all of its columns in the lake, in the lake's order."""
+    return _StoredTable(
+        table.name, table.folder, table.comment, table.slice_columns, schema.remove_metadata()
+    )
 
 
 @dataclass(frozen=True)
-class _Held:
+class _StoredTable:
     name: str
     folder: str
     comment: str
@@ -190,11 +194,11 @@ class _Held:
 
 
 def batches_of(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of files with all columns of a table: what was added after a file was written is null."""
+    """The rows of files with all columns of a table; columns added after a file was written are null."""
     for path in files:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            held = [name for name in schema.names if name in file.schema_arrow.names]
-            for batch in file.iter_batches(BATCH_ROWS, columns=held, use_threads=False):
+            present = [name for name in schema.names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(BATCH_ROWS, columns=present, use_threads=False):
                 columns = {name: batch.column(name) for name in batch.schema.names}
                 arrays = [
                     columns[field.name].cast(field.type)
@@ -221,8 +225,7 @@ def _of_log(lake: Lake, log: Log, school_id: int, clean: Clean, *, apply: bool) 
 
 
 def _in_log(lake: Lake, log: Log, slice: Slice, school_id: int, clean: Clean, *, apply: bool) -> int:
-    """Clean the rows of a log's slice. A log that is not filed by school has rows of others, which stay as
-    they are."""
+    """Clean a school's rows in a log's slice. In a log that is not divided by school, others' rows stay."""
     table_state = lake.table_state(log)
     fixed = {name: value for name, value in slice.values if name in log.row_schema.names}
     schema = pa.schema([field for field in log.lake_schema if field.name not in log.slice_columns])
@@ -239,10 +242,10 @@ def _in_log(lake: Lake, log: Log, slice: Slice, school_id: int, clean: Clean, *,
     files = lake.readable(log, table_state.files(slice))
     for batch in batches_of(files, schema):
         cleaned(batch)
-    found = changed
-    if found and apply:
+    total = changed
+    if total and apply:
         replace_slice(lake, log, slice, table_state, map(cleaned, batches_of(files, schema)), {}, METADATA)
-    return found
+    return total
 
 
 def _cleaned_row(row: Row, fixed: Mapping[str, Any], school_id: int, clean: Clean) -> Row:
@@ -254,40 +257,33 @@ def _cleaned_row(row: Row, fixed: Mapping[str, Any], school_id: int, clean: Clea
 
 
 def _rows_about(lake: Lake, table: Table, school_id: int, matcher: Matcher) -> frozenset[str]:
-    """The ids, as text, of the rows of a table that are about the forgotten."""
+    """The ids, as text, of the rows of a table about forgotten persons."""
     if not lake.holds(table):
         return frozenset()
     [owner] = SUBJECTS[table.name]
-    known = [*matcher.substitutes]
     rows = lake.scan(table, lake.open(table), ["id", owner], None, Slice.of(_school_id=school_id))
     pairs = zip(rows["id"].to_pylist(), rows[owner].to_pylist(), strict=True)
     return frozenset(
         str(id)
         for id, whose in pairs
-        if whose in known
+        if whose in matcher.substitutes
         or (whose is not None and matcher.find(generation_of(table.name), str(whose)) is not None)
     )
 
 
 def _past_row(matcher: Matcher, tables: Mapping[str, Table], row: Row) -> Row:
-    """A row as it was: a JSON object of its columns, each as text."""
+    """Clean a past row: a JSON object of its columns, each as text."""
     table = tables.get(row["resource"])
     if row["row"] is None or table is None:
         return row
-    held = json.loads(row["row"])
+    past = json.loads(row["row"])
     rules = rules_of(table, table.row_schema)
-    subject = next(
-        (
-            substitute
-            for name in rules.subjects
-            if (substitute := _id_in(held, name, rules, matcher)) is not None
-        ),
-        None,
-    )
+    substitutes = (_substitute_in(past, name, rules, matcher) for name in rules.subjects)
+    subject = next((substitute for substitute in substitutes if substitute is not None), None)
     new: Row = {}
-    for name, value in held.items():
+    for name, value in past.items():
         if name in rules.subjects or name in rules.mentions:
-            substitute = _id_in(held, name, rules, matcher)
+            substitute = _substitute_in(past, name, rules, matcher)
             new[name] = value if substitute is None else str(substitute)
         elif subject is not None and name in rules.personal:
             new[name] = None
@@ -295,11 +291,11 @@ def _past_row(matcher: Matcher, tables: Mapping[str, Table], row: Row) -> Row:
             new[name] = matcher.cleaned(value)
         else:
             new[name] = value
-    return row if new == held else {**row, "row": json.dumps(new, ensure_ascii=False, separators=(",", ":"))}
+    return row if new == past else {**row, "row": json.dumps(new, ensure_ascii=False, separators=(",", ":"))}
 
 
-def _id_in(held: Row, name: str, rules: Rules, matcher: Matcher) -> int | None:
-    value = held.get(name)
+def _substitute_in(past: Row, name: str, rules: Rules, matcher: Matcher) -> int | None:
+    value = past.get(name)
     if value is None:
         return None
     return matcher.find(rules.generation, str(value).strip())
@@ -308,7 +304,7 @@ def _id_in(held: Row, name: str, rules: Rules, matcher: Matcher) -> int | None:
 def _change(
     matcher: Matcher, tables: Mapping[str, Table], own_keys: Mapping[str, Collection[str]], row: Row
 ) -> Row:
-    """A change of a score or grade: of the forgotten's rows the personal fields lose their values."""
+    """Clean a logged change of a score or grade: personal fields of rows about the forgotten lose values."""
     table, field = tables.get(row["resource"]), row["field"]
     if table is None or field is None:
         return row
@@ -342,25 +338,25 @@ def _quarantined(matcher: Matcher, tables: Mapping[str, Table], row: Row) -> Row
 
 
 def key_without(matcher: Matcher, table: Table, key: Sequence[Any]) -> list[Any]:
-    """The primary key of a row in quarantine, without ids of the forgotten."""
+    """The primary key of a row in quarantine, with substitutes for ids of the forgotten."""
     subjects, generation = SUBJECTS.get(table.name, ()), generation_of(table.name)
-    found = []
+    cleaned = []
     for name, value in zip(table.primary_key, key, strict=False):
         substitute = matcher.find(generation, str(value)) if name in subjects else None
-        found.append(value if substitute is None else substitute)
-    return found
+        cleaned.append(value if substitute is None else substitute)
+    return cleaned
 
 
 def raw_without(matcher: Matcher, resource: str, raw: str) -> str:
-    """The JSON of a row in quarantine, or NOT_STORED where it says anything of the forgotten. The row itself
-    stays, since a slice balances with it."""
+    """The JSON of a row in quarantine, or NOT_STORED if it names a forgotten person. The row itself stays, so
+    that the slice balances."""
     if is_about(raw, resource, matcher) or cleaned_json(raw, matcher, generation_of(resource)) != raw:
         return NOT_STORED
     return raw
 
 
 def is_about(raw: str, resource: str, matcher: Matcher) -> bool:
-    """Whether the JSON of a row says that it is about a forgotten person."""
+    """Whether the JSON of a row is about a forgotten person."""
     try:
         value = json.loads(raw)
     except ValueError:
@@ -375,13 +371,18 @@ def is_about(raw: str, resource: str, matcher: Matcher) -> bool:
     return any(id is not None and matcher.find(generation, str(id).strip()) is not None for id in ids)
 
 
+def _level(matcher: Matcher, row: Row) -> Row:
+    """Replace the id in a published level: a v3 id, or the v1 id of a student whom only v1 has."""
+    ids = (matcher.find(generation, str(row["student_id"])) for generation in (V3, V1))
+    return {**row, "student_id": next((id for id in ids if id is not None), row["student_id"])}
+
+
 def _write(matcher: Matcher, row: Row) -> Row:
     return {**row, **written(matcher, row)}
 
 
 def written(matcher: Matcher, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a write without the forgotten. One that was about such a person loses what was sent and
-    answered."""
+    """Clean the record of a write. A write about a forgotten person loses what was sent and answered."""
     first, _, rest = (row["target"] or "").partition(" ")
     substitute = (
         matcher.find(V1, first) if "user" in row["operation"] or "student" in row["operation"] else None
@@ -407,7 +408,7 @@ def _clean_or_blank(matcher: Matcher, text: str | None) -> str | None:
 
 
 def _about_user(text: str | None, matcher: Matcher) -> bool:
-    """Whether the JSON of a request or an answer is a forgotten person's."""
+    """Whether the JSON of a request or an answer names a forgotten person."""
     if not text:
         return False
     try:
@@ -418,20 +419,20 @@ def _about_user(text: str | None, matcher: Matcher) -> bool:
 
 
 def _ids_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
+    ids = []
     for name in ("sent", "answer"):
         try:
             value = json.loads(row[name] or "null")
         except ValueError:
             continue
         if isinstance(value, dict):
-            found += [
+            ids += [
                 (kind, str(value[key]))
                 for key in ("id", "rid", "student_id")
                 if value.get(key)
                 for kind in (V1, V3)
             ]
-    return found
+    return ids
 
 
 def _worded(matcher: Matcher, row: Row) -> Row:
@@ -439,7 +440,3 @@ def _worded(matcher: Matcher, row: Row) -> Row:
         name: matcher.cleaned_words(value) if name in _WORDS and isinstance(value, str) and value else value
         for name, value in row.items()
     }
-
-
-#: All tables of the warehouse's own rows whose older versions are purged.
-OWN_LOGS: tuple[Log, ...] = (*LOGS, STANDINGS)

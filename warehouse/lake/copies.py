@@ -1,8 +1,7 @@
-"""Copies on this machine's disk of data files of a lake that is elsewhere, to be read.
+"""Local copies of the data files of a lake in an object store.
 
-A data file of Delta never changes under its name, so a copy is good for ever: an unchanged night fetches
-nothing. It is written beside and then renamed, so that one that is torn is never taken for the file, whatever
-ended the process or the machine.
+A Delta data file never changes under its name, so a copy never expires, and an unchanged night fetches
+nothing. A copy is written under another name and then renamed, so a crash leaves no torn copy.
 """
 
 from __future__ import annotations
@@ -20,38 +19,41 @@ import obstore
 from obstore.store import ObjectStore
 
 from warehouse.files import flush, locked
-from warehouse.stores import told_plainly
+from warehouse.stores import store_errors_as_os_errors
 
-#: Files that are fetched at a time, and how much of each by one request, which is held in memory.
+#: Files fetched at a time, and bytes fetched per request, which are held in memory.
 AT_A_TIME, PIECE = 8, 8 << 20
-#: Seconds for which whoever asked for a copy may be reading it: longer than any table takes to fill.
+#: Seconds for which a fetched copy may still be read: longer than filling any table takes.
 IN_USE = 3600.0
-#: Bytes that the copies may have by default.
+#: Bytes of all copies by default.
 LIMIT = 20 << 30
 
 
 @dataclass
 class Copies:
-    """Copies below `folder`, of `limit` bytes together or what is read at present; processes may share it."""
+    """A cache of copies below `folder`, which processes may share.
+
+    Copies beyond `limit` bytes are evicted, except those that may be in use."""
 
     folder: Path
     limit: int = LIMIT
 
     def __post_init__(self) -> None:
-        # A part of the limit is fetched between two looks at all that there is; the first is at once.
-        self._unseen = self.limit
+        # Bytes fetched since the last eviction; the full limit, so that the first fetch evicts.
+        self._fetched_bytes = self.limit
 
     def fetched(self, store: ObjectStore, names: Sequence[str]) -> list[str]:
-        """The paths of copies of objects (below the store's prefix), in their order. What is not here is
-        fetched. Raises OSError."""
+        """Local paths of objects (named below the store's prefix), in the order of `names`.
+
+        Missing copies are fetched. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / ".lock"):
             missing = [name for name in dict.fromkeys(names) if not _touched(self.folder / name)]
         if missing:
-            with told_plainly(), ThreadPoolExecutor(min(AT_A_TIME, len(missing))) as pool:
-                self._unseen += sum(pool.map(partial(self._fetch, store), missing))
-            if self._unseen > self.limit // 20:
-                self._unseen = 0
+            with store_errors_as_os_errors(), ThreadPoolExecutor(min(AT_A_TIME, len(missing))) as pool:
+                self._fetched_bytes += sum(pool.map(partial(self._fetch, store), missing))
+            if self._fetched_bytes > self.limit // 20:
+                self._fetched_bytes = 0
                 self._evict()
         return [str(self.folder / name) for name in names]
 
@@ -66,9 +68,9 @@ class Copies:
                 file.write(first.bytes())
                 for start in range(PIECE, size, PIECE):
                     file.write(obstore.get_range(store, name, start=start, length=min(PIECE, size - start)))
-            if (came := unfinished.stat().st_size) != size:
-                raise OSError(f"{name}: {came} of {size} bytes came. Run the same command again")
-            # A power cut would keep the name and lose the bytes.
+            if (received := unfinished.stat().st_size) != size:
+                raise OSError(f"{name}: received {received} of {size} bytes. Run the same command again")
+            # Without the flush, a power cut could keep the name and lose the bytes.
             flush(unfinished)
             unfinished.replace(target)
         finally:
@@ -76,16 +78,16 @@ class Copies:
         return size
 
     def _evict(self) -> None:
-        """Delete what was not asked for the longest, down to the limit, and what a crash left."""
+        """Delete the least recently used copies beyond the limit, and unfinished files of crashes."""
         with locked(self.folder / ".lock"):
-            found = sorted(
+            files = sorted(
                 (state.st_mtime, state.st_size, path)
                 for path in self.folder.rglob("*")
                 if path.name != ".lock" and (state := _state(path)) is not None
             )
-            total, free_before = sum(size for _, size, _ in found), time.time() - IN_USE
-            for asked_at, size, path in found:
-                if asked_at > free_before:
+            total, unused_before = sum(size for _, size, _ in files), time.time() - IN_USE
+            for used_at, size, path in files:
+                if used_at > unused_before:
                     break
                 if total > self.limit or path.name.startswith("."):
                     path.unlink()
@@ -93,7 +95,7 @@ class Copies:
 
 
 def _touched(path: Path) -> bool:
-    """Whether there is a copy, which then counts as asked for now."""
+    """Whether the copy exists; marks it as just used."""
     try:
         os.utime(path)
     except FileNotFoundError:
@@ -102,7 +104,7 @@ def _touched(path: Path) -> bool:
 
 
 def _state(path: Path) -> os.stat_result | None:
-    """That of a file; None: it is a folder, or another process has just renamed or deleted it."""
+    """The stat of a file; None: it is a folder, or another process has just renamed or deleted it."""
     try:
         return path.stat() if path.is_file() else None
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The lake: one Delta table a resource below a root.
+"""The lake: a Delta table per resource below a root.
 
-All writes but the commits of slices (`delta_log`) go through delta-rs, to a disk and to S3 alike. On S3 a
-commit is a conditional put, so that of two writers of one version one is told to begin again. Data files are
-read by DuckDB, polars and pyarrow, from the disk alone: of a lake elsewhere they read copies (`copies`).
+All writes except commits of slices (`delta_log`) go through delta-rs, on a disk and on S3. On S3 a commit is
+a conditional put: of two writers of the same version, one has to retry. DuckDB, polars and pyarrow read data
+files from the disk only; of a lake in a store they read local copies (`copies`).
 """
 
 from __future__ import annotations
@@ -28,34 +28,33 @@ from obstore.store import ObjectStore
 from warehouse.lake import delta_log
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta_log import Mark
-from warehouse.lake.log_batch import LogBatch
-from warehouse.lake.log_tables import LOGS, STANDINGS, Log
-from warehouse.lake.parquet import read_files, with_rows
+from warehouse.lake.logs.batch import LogBatch
+from warehouse.lake.logs.tables import LOGS, STANDINGS, Log
+from warehouse.lake.parquet import prune_files, read_files
 from warehouse.lake.table_state import TableState, by_folder
-from warehouse.lake.tables import DELETED_AT, Slice, Stored, is_of
+from warehouse.lake.tables import DELETED_AT, Slice, Stored, school_filter
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
-#: How often a commit that lost a race is tried again. Four processes on one table need two or three.
+#: Attempts to commit. Four processes on a table need two or three.
 ATTEMPTS = 20
 
-#: Of so many files of a table those of a slice are chosen by their folders: deltalake takes 0.4 ms to
-#: understand what is asked, and of 10,000 files a quarter of the time.
+#: Up to this number of files, a slice's files are chosen by their folders in Python; beyond it, deltalake's
+#: own filter is faster.
 FEW = 500
 
-#: Commits between two checkpoints, as in Spark and in `delta_commit`; with deltalake's 100 a table took
-#: longest to open. Old ones and their versions go with the files that only they name
-#: (`compaction.RETENTION`).
-_OF_TABLES = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 7 days"}
-#: Nobody goes back to an older version of a log, and none is looked up by what statistics would tell.
-_OF_LOGS = {
+#: A checkpoint every ten commits, as in Spark and in `delta_commit`: deltalake's default of 100 makes tables
+#: slow to open. Old versions go with the files that only they name (`compaction.RETENTION`).
+_TABLE_PROPERTIES = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 7 days"}
+#: Nobody reads older versions of a log, or filters a log by statistics.
+_LOG_PROPERTIES = {
     "delta.checkpointInterval": "10",
     "delta.logRetentionDuration": "interval 1 days",
     "delta.deletedFileRetentionDuration": "interval 2 days",
     "delta.dataSkippingNumIndexedCols": "0",
 }
 
-#: What a table of ours demands of its writers, as deltalake makes it; all but the first are names that it
-#: gives with the first property that is set, and nothing makes use of.
+#: The writer features that deltalake gives to our tables. Only the first is used; deltalake adds the others
+#: with the first property that is set.
 _FEATURES = {"timestampNtz", "appendOnly", "invariants", "variantType"}
 _APPEND_ONLY = "delta.appendOnly"
 
@@ -69,9 +68,8 @@ class SchemaConflict(Exception):
 class Lake:
     """Delta tables below `root`, opened by name, which processes and threads may share.
 
-    `copies`: where files of a root that is no folder are copied to before they are read; `patience`: seconds
-    for which such a store is asked again. `batch`: what a run has to say in the logs and has not written yet
-    (`log_writer.batched`)."""
+    `copies`: the cache for files of an object store; `patience`: seconds for which a request to the store is
+    retried. `batch`: the log rows that a run has not written yet (`load.logs.writer.batched`)."""
 
     def __init__(self, root: str, copies: Copies | None = None, patience: float = PATIENCE) -> None:
         self.is_remote = is_remote(root)
@@ -81,7 +79,7 @@ class Lake:
         self.batch: LogBatch | None = None
         self._returned: defaultdict[str, list[tuple[DeltaTable, Mark | None]]] = defaultdict(list)
         self._table_states: dict[str, TableState] = {}
-        #: How many files a table had when all of them were listed last.
+        #: The number of files of a table when all were last listed.
         self._files_of_table: defaultdict[str, int] = defaultdict(int)
 
     def uri(self, table: Stored) -> str:
@@ -92,14 +90,14 @@ class Lake:
         TableNotFoundError before `ensure`."""
         if version is not None:
             return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
-        kept, commit = self._brought_up_to_date(table) or self._opened_anew(table)
-        lent = copy(kept)
-        weakref.finalize(lent, self._take_back, table, kept, kept.version(), commit)
+        opened, commit = self._brought_up_to_date(table) or self._opened_anew(table)
+        lent = copy(opened)
+        weakref.finalize(lent, self._take_back, table, opened, opened.version(), commit)
         return lent
 
     def reopened(self, table: Stored) -> DeltaTable:
-        """The table as of now, opened anew, for the caller alone: one that was open before goes on asking
-        for commits that were deleted since."""
+        """The table as of now, opened anew, for the caller alone. A table opened earlier would look for
+        commits that were deleted since."""
         self._returned.pop(table.folder, None)
         self._table_states.pop(table.folder, None)
         return DeltaTable(self.uri(table), storage_options=self.storage_options)
@@ -108,65 +106,66 @@ class Lake:
         opened = DeltaTable(self.uri(table), storage_options=self.storage_options)
         return opened, self._commit(table, opened.version())
 
-    def _take_back(self, table: Stored, kept: DeltaTable, version: int, commit: Mark | None) -> None:
-        """Keep a table that nobody uses any more. `commit`: of the `version` that it was lent at; whoever
-        had it may have committed since."""
-        if kept.version() != version:
-            commit = self._commit(table, kept.version())
-        self._returned[table.folder].append((kept, commit))
+    def _take_back(self, table: Stored, opened: DeltaTable, version: int, commit: Mark | None) -> None:
+        """Pool a table that its user has dropped. `commit`: of the `version` at which it was lent; the user
+        may have committed since."""
+        if opened.version() != version:
+            commit = self._commit(table, opened.version())
+        self._returned[table.folder].append((opened, commit))
 
     def _brought_up_to_date(self, table: Stored) -> tuple[DeltaTable, Mark | None] | None:
-        """A table that was open before and nobody uses any more, and its last commit. To open one reads all
-        of its files' names, to bring it up to date only what was committed since."""
+        """A pooled table, updated, and its last commit. An update reads only the commits since; opening a
+        table reads the names of all of its files."""
         while self._returned[table.folder]:
-            kept, commit = self._returned[table.folder].pop()
-            version = kept.version()
+            opened, commit = self._returned[table.folder].pop()
+            version = opened.version()
             if commit is None or commit != self._commit(table, version):
                 continue
-            # Versions follow each other, and to let deltalake look takes 2 ms of CPU.
+            # Looking for the next version is far cheaper than deltalake's update.
             if self._commit(table, version + 1) is None:
-                return kept, commit
+                return opened, commit
             try:
-                kept.update_incremental()
+                opened.update_incremental()
             except DeltaError:
-                # What was committed since has been cleaned up: to open it anew says what there is.
+                # Commits since were cleaned up, so the table has to be opened anew.
                 continue
-            return kept, self._commit(table, kept.version())
+            return opened, self._commit(table, opened.version())
         return None
 
     def _commit(self, table: Stored, version: int) -> Mark | None:
-        """What a table's commit is known by; None: it is not there yet, or not any more."""
+        """The mark of a table's commit; None: it does not exist yet, or was deleted."""
         return delta_log.mark(self.objects, table.folder, version)
 
     def table_state(self, table: Stored) -> TableState:
-        """The table as of now, for whoever commits to it. Raises deltalake's TableNotFoundError before
-        `ensure`, and DeltaProtocolError where it demands of its writers what we do not know."""
-        kept = self._table_states.get(table.folder)
-        table_state = kept and kept.followed(self.objects, table.folder)
+        """The state of the table as of now, for a commit.
+
+        Raises deltalake's TableNotFoundError before `ensure`, and DeltaProtocolError if the table requires
+        writer features that this version lacks."""
+        cached = self._table_states.get(table.folder)
+        table_state = cached and cached.followed(self.objects, table.folder)
         if table_state is None:
             table_state = until_committed(lambda: self.table_state_of(table, self.open(table)))
         self._table_states[table.folder] = table_state
         return table_state
 
     def table_state_of(self, table: Stored, opened: DeltaTable) -> TableState:
-        """The same of the newest snapshot, which is open. Raises CommitFailedError where it is not the newest
-        any more."""
+        """The same for an open snapshot. Raises CommitFailedError if the snapshot is no longer the newest."""
         _check_features(table, opened)
         version, names = opened.version(), by_folder(relative_files(opened))
         commit = self._commit(table, version)
         transactions = delta_log.transactions(self.objects, table.folder, version)
         if transactions is None:
-            # Somebody is further, or commits have expired since the checkpoint that is said to be the last: a
-            # new one has all of them.
+            # Another process is ahead, or commits after the last checkpoint have expired. A new checkpoint
+            # has all transactions.
             opened.create_checkpoint()
             raise CommitFailedError(f"lake table {table.name}: version {version} needed a checkpoint")
-        return TableState(version, commit, held_schema(opened), names, transactions)
+        return TableState(version, commit, stored_schema(opened), names, transactions)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
-        """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.
+        """Create missing tables (`tables` and the logs), and add new columns and properties.
 
-        Several processes may do so at once, but before the workers start: a change of schema fails the
-        commits under way. Raises SchemaConflict.
+        Several processes may do so at once, but before workers start: a change of schema fails commits
+        under way. Raises SchemaConflict.
         """
         for table in (*tables, *LOGS, STANDINGS):
             until_committed(partial(self._ensure, table))
@@ -177,12 +176,11 @@ class Lake:
         new = _new_columns(table, opened)
         if new:
             opened.alter.add_columns(new)
-        wanted = properties(table)
-        if wanted.items() - opened.metadata().configuration.items():
-            self.open(table).alter.set_table_properties(dict(wanted))
+        if properties(table).items() - opened.metadata().configuration.items():
+            self.open(table).alter.set_table_properties(properties(table))
 
     def create(self, table: Stored) -> None:
-        """Make the table unless it is there."""
+        """Create the table unless it exists."""
         if not self.holds(table):
             DeltaTable.create(
                 self.uri(table),
@@ -197,36 +195,35 @@ class Lake:
 
     @property
     def schools(self) -> frozenset[int] | None:
-        """Those of which alone there are rows; None: there are rows of all."""
+        """The schools to which this view is limited; None: all schools."""
         return None
 
     @cached_property
     def objects(self) -> ObjectStore:
-        """All that is below the root, whatever it is."""
+        """The objects or files below the root."""
         return store_of(self.root, self.patience)
 
     def store(self, table: Stored) -> pa_fs.PyFileSystem:
-        """The folder of the table, to read and write files in."""
+        """The table's folder as a file system."""
         return pa_fs.PyFileSystem(DeltaStorageHandler(self.uri(table), self.storage_options))
 
     def holds(self, table: Stored) -> bool:
-        """Whether the table is there: `ensure` has made it."""
+        """Whether the table exists."""
         return DeltaTable.is_deltatable(self.uri(table), self.storage_options)
 
     def version(self, table: Stored) -> int:
         return self.open(table).version()
 
     def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
-        """The data files of one version or slice, sorted, as `readable` has them. A glob would count replaced
-        ones too."""
+        """Local paths of a version's or slice's data files, sorted. A glob would find replaced files too."""
         return self.files_of(table, self.open(table, version), slice)
 
     def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
-        """The same for a snapshot that is open already."""
+        """The same for an open snapshot."""
         return self.readable(table, self.names_of(table, opened, slice))
 
     def names_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
-        """The same files by their names below the table."""
+        """The names of the same files below the table."""
         if slice is None or self._files_of_table[table.folder] > FEW:
             return relative_files(opened, slice)
         names = relative_files(opened)
@@ -234,13 +231,13 @@ class Lake:
         return [name for name in names if name.startswith(f"{slice.folder}/")]
 
     def readable(self, table: Stored, names: Sequence[str]) -> list[str]:
-        """The paths under which files (named below the table) are read on this machine, in their order; the
-        folders that slices have names by are in them. Of a lake elsewhere they are copies, fetched if need
-        be: to be read now."""
+        """Local paths of files (named below the table), in the order of `names`, with their slices' folders.
+
+        Files of an object store are copied first, and must be read soon: copies are evicted."""
         if not self.is_remote:
             return [f"{self.uri(table)}/{name}" for name in names]
         if self.copies is None:
-            raise ValueError(f"{self.root}: a lake in a store is read with copies of its files")
+            raise ValueError(f"{self.root}: reading a lake in a store needs `copies`")
         return self.copies.fetched(self.objects, [f"{table.folder}/{name}" for name in names])
 
     def read(
@@ -251,7 +248,9 @@ class Lake:
         *,
         alive: bool = True,
     ) -> pa.Table:
-        """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
+        """Read rows into memory, for small results such as a semester's class ids.
+
+        `alive`: without tombstones."""
         is_alive = pc.field(DELETED_AT).is_null() if DELETED_AT in table.lake_schema.names else None
         names = columns if columns is not None else table.lake_schema.names
         return self.scan(table, self.open(table), names, is_alive if alive else None, slice)
@@ -261,39 +260,41 @@ class Lake:
         table: Stored,
         opened: DeltaTable,
         columns: Sequence[str],
-        where: pc.Expression | None = None,
+        condition: pc.Expression | None = None,
         slice: Slice | None = None,
     ) -> pa.Table:
-        """Some columns of a snapshot's rows in memory, of the types that the table has for them; a column
-        that is not in the lake yet is null. Files are left out whose folders say that no row is asked for.
+        """Read columns of a snapshot's rows into memory, with the table's types.
 
-        Not by deltalake, which takes four times as long for a small table. Raises DeltaError for a file that
-        is damaged, and OSError."""
+        A column that is not in the lake yet is null. Files whose folders exclude every row are not opened.
+        deltalake's own reader takes four times as long for a small table.
+
+        Raises DeltaError for a damaged file, and OSError."""
         if self.schools is not None:
-            where = is_of(self.schools) if where is None else is_of(self.schools) & where
+            in_schools = school_filter(self.schools)
+            condition = in_schools if condition is None else in_schools & condition
         schema, partitions = table.lake_schema, opened.metadata().partition_columns
         names = self.names_of(table, opened, slice)
-        if where is not None:
-            names = with_rows(names, schema, partitions, where)
+        if condition is not None:
+            names = prune_files(names, schema, partitions, condition)
         try:
-            return read_files(self.readable(table, names), schema, partitions, columns, where)
+            return read_files(self.readable(table, names), schema, partitions, columns, condition)
         except pa.ArrowInvalid as error:
             raise DeltaError(f"lake table {table.name} cannot be read: {error}") from error
 
 
 def properties(table: Stored) -> dict[str, str]:
-    """The properties of a table's Delta log."""
-    return dict(_OF_LOGS if isinstance(table, Log) else _OF_TABLES)
+    """The Delta properties of a table."""
+    return dict(_LOG_PROPERTIES if isinstance(table, Log) else _TABLE_PROPERTIES)
 
 
-def held_schema(opened: DeltaTable) -> pa.Schema:
-    """All columns of a snapshot, whoever added them, with their metadata."""
+def stored_schema(opened: DeltaTable) -> pa.Schema:
+    """All columns of a snapshot in the lake, also those of no contract, with their metadata."""
     columns: Any = opened.schema()
     return pa.schema(columns)
 
 
 def until_committed(attempt: Callable[[], Result]) -> Result:
-    """Run `attempt`, which opens its tables anew each time, until no other commit is in its way."""
+    """Retry `attempt` while other commits conflict with it. It must open its tables anew each time."""
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
@@ -303,9 +304,9 @@ def until_committed(attempt: Callable[[], Result]) -> Result:
 
 
 def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
-    """A snapshot's files below its table, sorted.
+    """The names of a snapshot's files below its table, sorted.
 
-    deltalake quotes the root of what it lists (a space becomes %20), so only the part below it is a name.
+    deltalake quotes the root in what it lists (a space becomes %20), so only the part below it is usable.
     """
     root = opened.table_uri.removeprefix("file://").rstrip("/") + "/"
     uris = opened.file_uris(file_pruning_predicate=slice.predicate if slice else None)
@@ -318,8 +319,8 @@ def _check_features(table: Stored, opened: DeltaTable) -> None:
         unknown.add(_APPEND_ONLY)
     if unknown:
         raise DeltaProtocolError(
-            f"lake table {table.name}: somebody has given it {', '.join(sorted(unknown))}, of which this "
-            f"version knows nothing. Nothing was written to it. Copy it to a table without, or restore it."
+            f"lake table {table.name}: another program added {', '.join(sorted(unknown))}, which this "
+            f"version does not support. Nothing was written to it. Copy it to a table without, or restore it."
         )
 
 

@@ -1,8 +1,7 @@
-"""The log of a Delta table, commit by commit: each is an object that is written once, named by its version.
+"""Reads and writes the commits of a Delta table's log: objects that are written once, named by version.
 
-It is Delta's protocol, of which our commits need little: files that come and go, and application
-transactions. All else that changes a table is left to deltalake, checkpoints too. A store that fails raises
-OSError.
+Our commits need a small part of Delta's protocol: added and removed files, and application transactions.
+deltalake does everything else, checkpoints too. Errors of the store are raised as OSError.
 """
 
 from __future__ import annotations
@@ -21,36 +20,39 @@ from deltalake.exceptions import DeltaError
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore
 
-from warehouse.stores import told_plainly
+from warehouse.stores import store_errors_as_os_errors
 
-#: Where a table has its log, below its folder.
+#: The folder of a table's log, below the table's folder.
 LOG = "_delta_log"
 
-#: An action as the log has it: its kind, and what it says.
+#: An action in the log: its fields by its kind.
 Action = Mapping[str, Mapping[str, Any]]
-#: What an object is known by: a table can be deleted and made anew, or restored, and then has another commit
-#: of the same version.
+#: Identifies a commit: its ETag and time. A table that was made anew or restored has another commit under the
+#: same version.
 Mark = tuple[str | None, datetime]
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit did. Files are named below the table; `alters`: it changed columns, properties or the
-    protocol; `info`: what its writer says of it."""
+    """A commit of a table."""
 
     version: int
     mark: Mark
+    #: Files, named below the table.
     added: frozenset[str]
     removed: frozenset[str]
+    #: Versions of application transactions, by name.
     transactions: Mapping[str, int]
+    #: Whether it changed columns, properties or the protocol.
     alters: bool
+    #: The writer's description.
     info: Mapping[str, Any]
 
 
 def mark(objects: ObjectStore, folder: str, version: int) -> Mark | None:
-    """What the commit of a version is known by; None: it is not there, or not any more."""
+    """The mark of a version's commit; None: it does not exist, or was deleted."""
     try:
-        with told_plainly():
+        with store_errors_as_os_errors():
             head = obstore.head(objects, _name(folder, version))
     except FileNotFoundError:
         return None
@@ -58,26 +60,26 @@ def mark(objects: ObjectStore, folder: str, version: int) -> Mark | None:
 
 
 def since(objects: ObjectStore, folder: str, version: int) -> Iterator[Commit]:
-    """The commits after a version, in their order. Raises DeltaError for one that is damaged."""
-    for each in count(version + 1):
-        name = _name(folder, each)
-        found = _read(objects, name)
-        if found is None:
+    """The commits after a version, in order. Raises DeltaError for a damaged commit."""
+    for later in count(version + 1):
+        name = _name(folder, later)
+        stored = _read(objects, name)
+        if stored is None:
             return
-        content, mark = found
+        content, mark = stored
         try:
             actions = [json.loads(line) for line in content.splitlines() if line]
         except ValueError as error:
             raise DeltaError(f"{name} is damaged: {error}") from error
-        yield _commit(each, mark, actions)
+        yield _commit(later, mark, actions)
 
 
 def write(objects: ObjectStore, folder: str, version: int, actions: Sequence[Action]) -> bool:
-    """Make the commit of a version; False: somebody else has made it."""
+    """Write the commit of a version; False: another process has written it."""
     content = "\n".join(json.dumps(action, ensure_ascii=False) for action in actions)
-    with told_plainly():
+    with store_errors_as_os_errors():
         try:
-            # As a whole, however large: the condition is one request's.
+            # The condition holds for a single request only, so no multipart upload.
             obstore.put(objects, _name(folder, version), content.encode(), mode="create", use_multipart=False)
         except AlreadyExistsError:
             return False
@@ -85,32 +87,35 @@ def write(objects: ObjectStore, folder: str, version: int, actions: Sequence[Act
 
 
 def transactions(objects: ObjectStore, folder: str, version: int) -> dict[str, int] | None:
-    """The last version of each application transaction, by its name, as of a version of the table. deltalake
-    looks up one at a time. None: the last checkpoint is of a later version, or a part of the log is gone."""
-    found, last = dict[str, int](), -1
-    told = _read(objects, f"{folder}/{LOG}/_last_checkpoint")
-    if told is not None:
-        last = int(json.loads(told[0])["version"])
-        stored = _read(objects, f"{folder}/{LOG}/{last:020}.checkpoint.parquet")
-        if last > version or stored is None:
+    """The last version of every application transaction, by name, as of a version of the table.
+
+    deltalake looks up a single transaction at a time. None: the last checkpoint is of a later version, or a
+    part of the log is gone."""
+    versions, last = dict[str, int](), -1
+    pointer = _read(objects, f"{folder}/{LOG}/_last_checkpoint")
+    if pointer is not None:
+        last = int(json.loads(pointer[0])["version"])
+        checkpoint = _read(objects, f"{folder}/{LOG}/{last:020}.checkpoint.parquet")
+        if last > version or checkpoint is None:
             return None
-        with pq.ParquetFile(io.BytesIO(stored[0])) as file:
+        with pq.ParquetFile(io.BytesIO(checkpoint[0])) as file:
             column: Any = file.read(["txn"], use_threads=False)["txn"].combine_chunks().drop_null()
-        found = dict(zip(column.field("appId").to_pylist(), column.field("version").to_pylist(), strict=True))
+        ids, numbers = column.field("appId").to_pylist(), column.field("version").to_pylist()
+        versions = dict(zip(ids, numbers, strict=True))
     for commit in islice(since(objects, folder, last), version - last):
-        found |= commit.transactions
+        versions |= commit.transactions
         last = commit.version
-    return found if last == version else None
+    return versions if last == version else None
 
 
 def _read(objects: ObjectStore, name: str) -> tuple[bytes, Mark] | None:
     try:
-        with told_plainly():
-            found = obstore.get(objects, name)
-            content = bytes(found.bytes())
+        with store_errors_as_os_errors():
+            stored = obstore.get(objects, name)
+            content = bytes(stored.bytes())
     except FileNotFoundError:
         return None
-    return content, (found.meta["e_tag"], found.meta["last_modified"])
+    return content, (stored.meta["e_tag"], stored.meta["last_modified"])
 
 
 def _name(folder: str, version: int) -> str:
@@ -121,9 +126,11 @@ def _commit(version: int, mark: Mark, actions: Sequence[Action]) -> Commit:
     return Commit(
         version,
         mark,
-        added=frozenset(each["add"]["path"] for each in actions if "add" in each),
-        removed=frozenset(each["remove"]["path"] for each in actions if "remove" in each),
-        transactions={each["txn"]["appId"]: each["txn"]["version"] for each in actions if "txn" in each},
-        alters=any("metaData" in each or "protocol" in each for each in actions),
-        info=next((each["commitInfo"] for each in actions if "commitInfo" in each), {}),
+        added=frozenset(action["add"]["path"] for action in actions if "add" in action),
+        removed=frozenset(action["remove"]["path"] for action in actions if "remove" in action),
+        transactions={
+            action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action
+        },
+        alters=any("metaData" in action or "protocol" in action for action in actions),
+        info=next((action["commitInfo"] for action in actions if "commitInfo" in action), {}),
     )

@@ -1,4 +1,4 @@
-"""The lake's files as polars reads them, for questions about rows that need not fit the memory."""
+"""Lazy polars frames over the lake's files, for queries over rows that may exceed the memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import polars as pl
 
 
 def scan_files(
-    files: Sequence[str], columns: Mapping[str, pl.DataType | type[pl.DataType]], *, named: str | None = None
+    files: Sequence[str],
+    columns: Mapping[str, pl.DataType | type[pl.DataType]],
+    *,
+    path_column: str | None = None,
 ) -> pl.LazyFrame:
-    """These columns of some of the lake's files; no files at all is no rows. Columns and fields that were
-    added after a file was written are null. `named`: a column that says which file a row is of."""
+    """Scan columns of some of the lake's files. Without files, the frame has no rows.
+
+    Columns and fields that were added after a file was written are null. `path_column`: the name of a further
+    column, with the path of each row's file."""
     if not files:
-        return pl.LazyFrame(schema={**columns, **({named: pl.String} if named else {})})
+        return pl.LazyFrame(schema={**columns, **({path_column: pl.String} if path_column else {})})
     return pl.scan_parquet(
         list(files),
         schema=dict(columns),
@@ -22,5 +27,5 @@ def scan_files(
         cast_options=pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore"),
         hive_partitioning=False,
         glob=False,
-        include_file_paths=named,
+        include_file_paths=path_column,
     )

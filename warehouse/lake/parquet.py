@@ -1,6 +1,6 @@
-"""Writes the Parquet files of the lake, and reads small tables of them.
+"""Writes the lake's Parquet files, and reads small tables.
 
-The options are the fastest and smallest that were measured, see benchmarks/README.md.
+The options gave the fastest and smallest files in benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
-#: A row group is written at so many rows or bytes. Small groups make aggregates slow.
+#: Rows or bytes at which a row group is written. Small groups make aggregates slow.
 GROUP_ROWS = 122_880
 GROUP_BYTES = 16 << 20
 
-#: Types that are packed as differences: ids ascend, and times share their microseconds.
+#: Types that are delta-packed: ids ascend, and times share their microseconds.
 _PACKED = (pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp)
-#: A column of texts that hardly repeat drops its dictionary after this many bytes.
+#: A text column with few repeated values drops its dictionary at this many bytes.
 _DICTIONARY_BYTES = 64 << 10
 
 _DISK = pa_fs.LocalFileSystem()
@@ -29,10 +29,10 @@ _FORMAT = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentS
 
 
 class GroupedWriter:
-    """Writes batches of any size in row groups of a good size, and holds one group in memory.
+    """Writes batches of any size in row groups of a good size, with one group in memory.
 
-    Keeps statistics of `keys`, whole numbers, days and times. Sorts a file of a single group by
-    `keys`; rows of one key stay in the order in which they came.
+    Writes statistics of `keys`, integers, dates and times. Sorts a file of a single group by `keys`; rows
+    with equal keys stay in order.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class GroupedWriter:
         group_bytes: int = GROUP_BYTES,
     ) -> None:
         self.rows = 0
-        #: Whether the groups written so far ascend by `keys`, with each key once.
+        #: Whether the groups written so far ascend by `keys`, without repeated keys.
         self.ascends = True
         self._keys = list(keys)
         self._last_key: pa.Table | None = None
@@ -63,7 +63,7 @@ class GroupedWriter:
         self._buffer_bytes += batch.nbytes
 
     def close(self) -> None:
-        """Write the last group and end the file; nothing can be written after."""
+        """Write the last group and close the file."""
         if self._last_key is None and not self._ascends(self._buffer):
             self._buffer = _sorted(self._buffer, self._keys)
         self._flush()
@@ -79,7 +79,7 @@ class GroupedWriter:
         self._buffer_rows = self._buffer_bytes = 0
 
     def _ascends(self, batches: Sequence[pa.RecordBatch]) -> bool:
-        """Whether batches ascend by the keys, and go on from the last group."""
+        """Whether batches ascend by the keys, and come after the last group."""
         keys = [batch.select(self._keys) for batch in batches if batch.num_rows]
         if not self._keys or not keys:
             return True
@@ -96,7 +96,7 @@ class GroupedWriter:
 
 
 def _ascends(keys: pa.Table) -> bool:
-    """Whether each row is above the one before by the first column that differs; null is above all else."""
+    """Whether each row is above the row before by the first column that differs; null is the greatest."""
     above: Any = False
     for column in reversed(keys.columns):
         values = pa.concat_arrays(column.chunks)
@@ -109,7 +109,7 @@ def _ascends(keys: pa.Table) -> bool:
 
 
 def _sorted(batches: Sequence[pa.RecordBatch], keys: Sequence[str]) -> list[pa.RecordBatch]:
-    """The rows of batches in the order of their keys, null last. Arrow's sort is stable."""
+    """The rows of batches sorted by their keys, null last. Arrow's sort is stable."""
     rows = pa.Table.from_batches(batches).combine_chunks()
     order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in keys])
     return list(rows.take(order).to_batches())
@@ -120,22 +120,21 @@ def read_files(
     schema: pa.Schema,
     partitions: Sequence[str],
     columns: Sequence[str],
-    where: pc.Expression | None = None,
+    condition: pc.Expression | None = None,
 ) -> pa.Table:
     """Read columns of files into memory, on one thread, in the order of the files.
 
-    `schema`: of the table; a column that a file lacks is null. `partitions`: the columns whose values are in
+    `schema`: the table's; a column that a file lacks is null. `partitions`: the columns whose values are in
     the last folders of each path."""
     dataset = _dataset(files, schema, partitions)
-    return dataset.to_table(columns=list(columns), filter=where, use_threads=False)
+    return dataset.to_table(columns=list(columns), filter=condition, use_threads=False)
 
 
-def with_rows(
-    files: Sequence[str], schema: pa.Schema, partitions: Sequence[str], where: pc.Expression
+def prune_files(
+    files: Sequence[str], schema: pa.Schema, partitions: Sequence[str], condition: pc.Expression
 ) -> list[str]:
-    """The files that can have a row with `where`, by the last folders of their paths. Opens no file, since
-    the files need not be on this machine."""
-    return [fragment.path for fragment in _dataset(files, schema, partitions).get_fragments(where)]
+    """The files whose folders allow rows that satisfy `condition`. Opens no file: they may not be local."""
+    return [fragment.path for fragment in _dataset(files, schema, partitions).get_fragments(condition)]
 
 
 def _dataset(files: Sequence[str], schema: pa.Schema, partitions: Sequence[str]) -> ds.FileSystemDataset:
@@ -148,7 +147,7 @@ def _dataset(files: Sequence[str], schema: pa.Schema, partitions: Sequence[str])
 
 
 def _below(file: str, folders: int) -> str:
-    """The end of a path that begins with its last folders."""
+    """The path from its last `folders` folders on."""
     return "/".join(file.split("/")[-folders - 1 :])
 
 

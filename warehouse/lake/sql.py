@@ -1,4 +1,4 @@
-"""DuckDB over files of the lake: connections with a memory limit, views with every column."""
+"""DuckDB over files of the lake: connections with a memory limit, views, tables and key ranges."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 from warehouse.files import NO_PROGRESS_BAR, STORAGE_VERSION
 from warehouse.identifiers import listed, literal, quoted
 
-#: Enough to compare slices of any size, by ranges of keys; what goes beyond is spilled to disk.
+#: Enough to compare slices of any size by ranges of keys; DuckDB spills the rest to disk.
 MEMORY_MB = 128
 
 
 def connect(
     database: str | Path = ":memory:", *, memory_mb: int = MEMORY_MB, scratch: Path
 ) -> duckdb.DuckDBPyConnection:
-    """A connection of two threads that spills to `scratch` beyond its memory, and fetches no extension."""
+    """Open a connection with two threads that spills to `scratch` and installs no extension."""
     con = duckdb.connect(
         str(database),
         config={
@@ -39,37 +39,36 @@ def connect(
     return con
 
 
-#: Engines in memory with which nobody works at present. To start one takes as long as a commit.
+#: Idle in-memory engines. Starting an engine takes as long as a commit.
 _idle: deque[duckdb.DuckDBPyConnection] = deque()
 
 
 @contextmanager
 def pooled(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to an engine in memory that nobody else uses meanwhile, with MEMORY_MB of its own.
+    """Yield a connection to an in-memory engine of its own, with MEMORY_MB; it spills to `scratch`.
 
-    What is temporary in it (registered tables, views) goes with it; nothing else may be made. What goes
-    beyond its memory is spilled to `scratch`."""
+    Temporary objects (registered tables, views) are dropped with the connection; make no others."""
     engine = _engine(scratch)
     with closing(engine.cursor()) as con:
         yield con
-    # Not after an error: an engine that ran out of memory or disk may keep something.
+    # Not reused after an error: an engine that ran out of memory or disk may keep state.
     _idle.append(engine)
 
 
 def close_idle() -> None:
-    """Close the engines with which nobody works, and give back what they hold."""
+    """Close the idle engines and free their memory."""
     while _idle:
         _idle.pop().close()
 
 
 def _engine(scratch: Path) -> duckdb.DuckDBPyConnection:
-    """An idle engine that spills to `scratch` from now on, or a new one."""
+    """An idle engine, set to spill to `scratch`, or a new engine."""
     while _idle:
         engine = _idle.pop()
         try:
             engine.execute(f"SET temp_directory = {literal(str(scratch))}")
         except duckdb.NotImplementedException:
-            # It has spilled, and keeps that folder.
+            # An engine that has spilled cannot change its folder.
             engine.close()
         else:
             return engine
@@ -79,29 +78,29 @@ def _engine(scratch: Path) -> duckdb.DuckDBPyConnection:
 def view(
     con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], schema: pa.Schema, *, hive: bool = False
 ) -> None:
-    """Show Parquet files as a temporary view with exactly the columns of `schema`.
+    """Make a temporary view of Parquet files with exactly the columns of `schema`.
 
-    Columns that were added after a file was written are null; no files at all is no rows. `hive` reads
-    partition columns from the paths. In SQL alone: DuckDB's relations bind a query again with each step.
+    Columns that were added after a file was written are null; without files there are no rows. `hive`: read
+    partition columns from the paths. Plain SQL, since DuckDB's relations bind a query anew with each step.
     """
     empty = f"{name}_empty"
     con.register(empty, schema.empty_table())
     rows = f"FROM {quoted(empty)}"
     if files:
-        found = f"read_parquet({_texts(files)}, union_by_name = true, hive_partitioning = {hive})"
-        rows += f" UNION ALL BY NAME FROM {found}"
+        parquet = f"read_parquet({_texts(files)}, union_by_name = true, hive_partitioning = {hive})"
+        rows += f" UNION ALL BY NAME FROM {parquet}"
     show_query(con, name, f"SELECT {listed(schema.names)} FROM ({rows})")
 
 
 def show_query(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
-    """Show a query's rows as a temporary view, in the place of one of that name."""
+    """Make or replace a temporary view of a query."""
     con.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {query}")
 
 
 def show_files(con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], select: str = "*") -> None:
-    """Show `select` of files that are all alike as a temporary view. It can select `file_row_number`, too."""
-    found = f"read_parquet({_texts(files)}, file_row_number = true, hive_partitioning = false)"
-    show_query(con, name, f"SELECT {select} FROM {found}")
+    """Make a temporary view of `select` over files of the same schema; `file_row_number` can be selected."""
+    parquet = f"read_parquet({_texts(files)}, file_row_number = true, hive_partitioning = false)"
+    show_query(con, name, f"SELECT {select} FROM {parquet}")
 
 
 def _texts(files: Sequence[str]) -> str:
@@ -110,8 +109,8 @@ def _texts(files: Sequence[str]) -> str:
 
 @contextmanager
 def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """What is done while the block lasts reaches the file at once, or not at all. A comment that is a commit
-    of its own costs as much as to make a small table."""
+    """Commit the block's statements together, or roll all of them back. A comment in a commit of its own
+    costs as much as making a small table."""
     con.begin()
     try:
         yield
@@ -124,29 +123,29 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def create_table(
     con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, comments: Mapping[str, str]
 ) -> None:
-    """Make a table (`name` is quoted already) of a query's rows, with comments on it and on its columns."""
+    """Make a table from a query, with comments on it and on its columns. `name`: quoted."""
     con.execute(f"CREATE TABLE {name} AS {query}")
     con.execute(f"COMMENT ON TABLE {name} IS {literal(comment)}")
     for column, text in comments.items():
         con.execute(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(text)}")
 
 
-#: Rows of a batch or row group on the way between DuckDB and a file that is soon deleted.
+#: Rows of a batch, or of a row group in a temporary file.
 BATCH_ROWS = 16_384
 
-#: Rows of both sides that are joined at a time. DuckDB's hash join of wide rows has a floor below which it
-#: fails instead of spilling, and that floor grows with the rows; a range of keys keeps it constant.
+#: Rows of both sides that are joined at a time. Below some memory, which grows with the rows, DuckDB's hash
+#: join of wide rows fails instead of spilling; ranges of keys keep that memory constant.
 CHUNK_ROWS = 65_536
-#: Rows by whose keys the ranges are chosen. DuckDB holds the keys of all of them in memory.
+#: Rows sampled to choose the ranges. DuckDB holds the keys of all of them in memory.
 SAMPLED_ROWS = 250_000
 
 
 def key_ranges(
     con: duckdb.DuckDBPyConnection, views: Mapping[str, Iterable[str]], key: str
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Conditions (SQL with $low and $high, and their values) that split views into ranges of about
-    CHUNK_ROWS rows. `views`: their files by name. Parquet's statistics make a range cheap where rows lie in
-    the order of their keys."""
+    """Conditions that split views into ranges of about CHUNK_ROWS rows: SQL with $low and $high, and values.
+
+    `views`: files by view. Parquet's statistics make a range cheap if rows are sorted by their keys."""
     rows = sum(pq.read_metadata(file).num_rows for files in views.values() for file in files)
     parts = math.ceil(rows / CHUNK_ROWS) or 1
     shares = [part / parts for part in range(1, parts)]
@@ -154,10 +153,10 @@ def key_ranges(
     if shares:
         keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
         sampled = f"random() < {SAMPLED_ROWS / rows}"
-        [(found,)] = con.execute(
+        [(quantiles,)] = con.execute(
             f"SELECT quantile_disc(key, {shares}) FROM ({keys}) WHERE {sampled}"
         ).fetchall()
-        bounds = sorted(set(found or ()))
+        bounds = sorted(set(quantiles or ()))
     ranges = []
     for low, high in pairwise([None, *bounds, None]):
         conditions, values = ["true"], {}
@@ -165,7 +164,7 @@ def key_ranges(
             conditions.append(f"{quoted(key)} >= $low")
             values["low"] = low
         if high is not None:
-            # Where the key has another type since, what is held has none of this one: the first range's.
+            # After a change of the key's type, stored rows have no key of the new type: the first range's.
             unkeyed = f" OR {quoted(key)} IS NULL" if low is None else ""
             conditions.append(f"({quoted(key)} < $high{unkeyed})")
             values["high"] = high

@@ -1,7 +1,7 @@
-"""A table as of its last commit, for whoever replaces slices in it.
+"""The state of a table as of its last commit, for commits that replace slices.
 
-After each commit deltalake reads the names of all files of the table again, in the commit and to bring the
-table up to date. Here they are read once, and followed by what each commit adds and removes.
+deltalake reads the names of all files of a table again in each commit. Here they are read once, then updated
+by the files that each commit adds and removes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from warehouse.lake import delta_log
 from warehouse.lake.delta_log import Commit, Mark
 from warehouse.lake.tables import Slice
 
-#: So many commits are followed; a table with more is opened anew.
+#: After more new commits, a table is opened anew.
 FAR = 50
 
 
@@ -27,11 +27,11 @@ class TableState:
     """A table as of one version."""
 
     version: int
-    #: Identifies the commit of the version. None: the commit is not there.
+    #: Identifies the commit of the version. None: the commit does not exist.
     mark: Mark | None
-    #: All columns, whoever added them.
+    #: All columns in the lake, also those of no contract.
     schema: pa.Schema
-    #: The files (below the table), by folder.
+    #: The file names (below the table) by folder.
     names: Mapping[str, Sequence[str]]
     #: The last version of each application transaction.
     transactions: Mapping[str, int]
@@ -41,7 +41,7 @@ class TableState:
         return sorted(self.names.get(slice.folder, ()))
 
     def stands(self, objects: ObjectStore, folder: str) -> bool:
-        """Whether the table in `folder` is still the one that this was read of."""
+        """Whether the table in `folder` still has the commit from which this state was read."""
         return self.mark is not None and self.mark == delta_log.mark(objects, folder, self.version)
 
     def followed(self, objects: ObjectStore, folder: str) -> TableState | None:
@@ -66,8 +66,8 @@ class TableState:
 
 
 def by_folder(names: Iterable[str]) -> dict[str, Sequence[str]]:
-    """Files by the folders that they are in."""
-    found = defaultdict[str, list[str]](list)
+    """Group file names by folder."""
+    folders = defaultdict[str, list[str]](list)
     for name in names:
-        found[name.rpartition("/")[0]].append(name)
-    return dict(found)
+        folders[name.rpartition("/")[0]].append(name)
+    return dict(folders)

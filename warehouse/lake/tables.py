@@ -1,4 +1,4 @@
-"""What the lake holds, as data: tables of the platform's rows, and the slices in which they are replaced."""
+"""The tables of the lake as data: columns, tables of the platform's rows, and slices."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from warehouse import identifiers
 
-#: Between the parts of a slice's label and of a partition's key; not `|`, at which Dagster's UI splits a key.
+#: Separates the parts of a slice's label and of a partition key; not `|`, at which Dagster's UI splits a key.
 SEPARATOR = ":"
 
-#: The zone of the platform's wall clock, as campus.contracts.fields has it: neither room knows the other.
+#: The zone of the platform's wall clock; campus.contracts.fields states it too, since neither room imports
+#: the other.
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
-#: Every timestamp of the lake: that wall clock, without a zone.
+#: The type of every timestamp in the lake: the platform's wall clock, without a zone.
 TIMESTAMP = pa.timestamp("us")
 
 SYNCED_AT, DELETED_AT, EXTRA = "_synced_at", "_deleted_at", "_extra"
@@ -28,36 +29,40 @@ TRASHED, TRASHED_AT = "_trashed", "_trashed_at"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One field of a table, under the interface's own name. `label_zh`, `unit` and `privacy` (a class of
-    warehouse.privacy) are for the dictionary."""
+    """A column of a table, under the interface's own name."""
 
     name: str
     type: pa.DataType
     comment: str
+    #: Whether it names or describes a single person.
     personal: bool = False
+    #: For the dictionary, as is the unit.
     label_zh: str = field(default="", compare=False, kw_only=True)
     unit: str = field(default="", compare=False, kw_only=True)
+    #: A class of warehouse.privacy.
     privacy: str = field(default="", compare=False, kw_only=True)
+    #: The interface's fields that it comes from, the first with a value; empty: it is not sent.
+    sent_as: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
-#: What tells the rows of a dataset apart that has no key of its own; not published.
+#: The key of a dataset that has no key of its own; not published.
 ROW_KEY = Column("_row", pa.string(), "Hash of the row, and its number among equal rows")
 SEGMENT = "_segment"
 SEMESTER_ID = "_semester_id"
 
-#: Beside the fields of a report: the platform's order of its rows, and which of its results they are of.
+#: Columns added to the fields of a report.
 ROW_NUMBER = Column(
     identifiers.ROW_NUMBER, pa.int64(), "Place of the row in the report, from 1", label_zh="行号"
 )
 PARAMS = Column(
     identifiers.PARAMS,
     pa.string(),
-    "Values of the matrix that the row is of, such as semester=20",
+    "Parameter values of the query that returned the row, such as semester=20",
     label_zh="参数组合",
 )
 PARTITION = "_partition"
 
-#: What every table of platform rows carries beside the interface's own fields.
+#: Columns added to every table of the platform's rows.
 SCHOOL_ID = Column(
     "_school_id", pa.int64(), "School that the row was read for", label_zh="学校ID", privacy="id"
 )
@@ -65,21 +70,21 @@ BOOKKEEPING = (
     Column(
         SYNCED_AT,
         TIMESTAMP,
-        "Start of the sync that last found the row new, changed, gone or back",
+        "Start of the sync that last saw the row appear, change, disappear or return",
         label_zh="同步时间",
         privacy="plain",
     ),
     Column(
         DELETED_AT,
         TIMESTAMP,
-        "When the platform deleted the row or a sync found it gone; null: alive",
+        "When the platform deleted the row or a sync found it missing; null: not deleted",
         label_zh="删除时间",
         privacy="moment",
     ),
     Column(
         EXTRA,
         pa.string(),
-        "JSON object of what the platform sent beyond the contract, verbatim",
+        "JSON object of the fields beyond the contract, as the platform sent them",
         label_zh="其他字段",
         privacy="mixed",
     ),
@@ -87,7 +92,7 @@ BOOKKEEPING = (
 
 
 class Stored(Protocol):
-    """What `Lake` needs to know of a table, whoever fills it."""
+    """The properties of a table that `Lake` needs."""
 
     @property
     def name(self) -> str: ...
@@ -103,53 +108,53 @@ class Stored(Protocol):
 
 @dataclass(frozen=True)
 class Table:
-    """A table of platform rows; `primary_key` is unique within a slice.
-
-    `slice_columns` are the lake's partition columns, `_school_id` first, all integers but PARTITION.
-    Parts of the key among `nullable_key` may be null, which is a value like others. `numbered`: the part that
-    numbers the rows which share the others; a row that was held before there was such a column is the first.
-    `tracks_changes` sends what changes to the change log, `ignored_changes` aside; `keeps_past`
-    keeps each row as it was before a change. `shows_deleted`: the
-    platform also sends rows that it has deleted. `is_snapshot`: a reading takes the place of the whole slice,
-    and nothing is kept of what it lacks. `retired` columns are held but no longer read: their values stay as
-    they are.
-    """
+    """A table of the platform's rows."""
 
     name: str
     columns: tuple[Column, ...]
+    #: Unique within a slice.
     primary_key: tuple[str, ...]
+    #: The lake's partition columns, `_school_id` first; all are integers except PARTITION.
     slice_columns: tuple[str, ...]
     comment: str
+    #: Whether changes go to the change log, except those of `ignored_changes`.
     tracks_changes: bool = False
+    #: Whether each row is kept as it was before a change.
     keeps_past: bool = False
     ignored_changes: frozenset[str] = frozenset({"updated_at"})
+    #: Parts of the key that may be null; null is a value like others.
     nullable_key: tuple[str, ...] = ()
+    #: The part of the key that numbers rows with equal other parts. A row stored before this column existed
+    #: is the first.
     numbered: str | None = None
+    #: Whether the platform also sends rows that it has deleted.
     shows_deleted: bool = True
+    #: Whether a reading replaces the whole slice, without tombstones.
     is_snapshot: bool = False
+    #: Columns that are stored but no longer read, whose values stay.
     retired: tuple[Column, ...] = ()
     label_zh: str = ""
 
     @property
     def folder(self) -> str:
-        """Where the table lies below the lake's root: never inside another, whose vacuum would empty it."""
+        """The folder below the lake's root; never inside another table, whose vacuum would empty it."""
         return ascii_name(self.name)
 
     @property
     def row_schema(self) -> pa.Schema:
-        """The platform's fields and `_extra`: what is compared to tell whether a row changed."""
+        """The platform's fields and `_extra`, which are compared to detect changes."""
         return pa.schema([*_fields(self.columns), pa.field(EXTRA, pa.string())])
 
     @property
     def staging_schema(self) -> pa.Schema:
-        """What a sync hands over: a row, and whether and since when the platform shows it as deleted."""
+        """The schema of staged rows: the row, and whether and since when the platform shows it as deleted."""
         if not self.shows_deleted:
             return self.row_schema
         return self.row_schema.append(pa.field(TRASHED, pa.bool_())).append(pa.field(TRASHED_AT, TIMESTAMP))
 
     @property
     def lake_schema(self) -> pa.Schema:
-        """The platform's fields, the slice columns, then ours."""
+        """The platform's fields, the slice columns, then the columns that the warehouse adds."""
         slices = [
             pa.field(name, pa.string() if name == PARTITION else pa.int64()) for name in self.slice_columns
         ]
@@ -157,9 +162,9 @@ class Table:
 
 
 def dataset_table(table: str, columns: Sequence[Column], primary_key: tuple[str, ...], comment: str) -> Table:
-    """The lake table of a dataset of the platform, for all schools, sliced by ranges of ids.
+    """The lake table of a dataset, for all schools, sliced by ranges of ids.
 
-    `primary_key` is `(ROW_KEY.name,)`, and ROW_KEY one of the columns, where the dataset has no key.
+    A dataset without a key has ROW_KEY among its columns and `(ROW_KEY.name,)` as its `primary_key`.
     """
     return Table(
         name=f"datasets.{table}",
@@ -172,7 +177,7 @@ def dataset_table(table: str, columns: Sequence[Column], primary_key: tuple[str,
 
 
 def report_table(table: str, columns: Sequence[Column], comment: str) -> Table:
-    """The lake table of a report's query, for all schools, sliced by the partitions that it is loaded in."""
+    """The lake table of a report's query, for all schools, sliced by the partitions of its loads."""
     return Table(
         name=f"reports.{table}",
         columns=(ROW_NUMBER, *columns),
@@ -185,31 +190,30 @@ def report_table(table: str, columns: Sequence[Column], comment: str) -> Table:
 
 
 def comments(columns: Iterable[Column]) -> dict[str, str]:
-    """What is said of each column, with a mark on those that tell about one person."""
+    """The comment of each column, marked if the column is personal."""
     return {
         column.name: f"{column.comment} (personal)" if column.personal else column.comment
         for column in columns
     }
 
 
-def of_schools(schools: Iterable[int]) -> str:
-    """The rows of some schools as a condition in SQL, Delta's and DuckDB's."""
+def school_condition(schools: Iterable[int]) -> str:
+    """The condition for rows of some schools, in the SQL of Delta and DuckDB."""
     return f"{SCHOOL_ID.name} IN ({', '.join(map(str, sorted(schools)))})"
 
 
-def is_of(schools: Iterable[int]) -> pc.Expression:
-    """The same for what is read into memory (`Lake.scan`)."""
+def school_filter(schools: Iterable[int]) -> pc.Expression:
+    """The same condition for `Lake.scan`."""
     return pc.field(SCHOOL_ID.name).isin(sorted(schools))
 
 
 def file_schema(table: Stored) -> pa.Schema:
-    """What the data files of a table hold: the slice columns are in their paths."""
+    """The schema of a table's data files: without the slice columns, which are in their paths."""
     return pa.schema([field for field in table.lake_schema if field.name not in table.slice_columns])
 
 
 def ascii_name(name: str, longest: int = 240) -> str:
-    """The name itself where it is plain ASCII and fit for a folder, else what is left of it and a hash of the
-    whole."""
+    """The name itself if it is plain ASCII and fit for a folder, else its fitting characters and a hash."""
     if re.fullmatch(r"[\w.]+", name, re.ASCII) and len(name) <= longest:
         return name
     slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)[: longest - 9]
@@ -222,8 +226,7 @@ def _fields(columns: tuple[Column, ...]) -> list[pa.Field[pa.DataType]]:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The part of a table that one commit replaces: its first partition columns and their values, in the
-    table's order.
+    """The part of a table that one commit replaces: partition columns and values, in the table's order.
 
     >>> str(Slice.of(_school_id=101, _semester_id=20))
     '101:20'
@@ -233,7 +236,7 @@ class Slice:
 
     @classmethod
     def of(cls, **values: int | str) -> Self:
-        """Raises ValueError for text that could not stand as it is in a path, in SQL and in a name."""
+        """Raises ValueError for text that is unsafe in a path, in SQL or in a name."""
         for name, value in values.items():
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_.-]+", value):
                 raise ValueError(f"slice value {name}={value!r}: letters, digits, '_', '.' and '-' only")
@@ -261,12 +264,12 @@ class Slice:
 
     @property
     def folder(self) -> str:
-        """Where the slice's files lie below its table."""
+        """The folder of the slice's files below its table."""
         return "/".join(f"{name}={value}" for name, value in self.values)
 
     @property
     def counter(self) -> str:
-        """Name of the Delta transaction that counts the slice's commits: `101|20`."""
+        """The name of the Delta transaction that counts the slice's commits: `101|20`."""
         return str(self).replace(SEPARATOR, "|")
 
     def __str__(self) -> str:

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.log_tables import RETIRED, TRAFFIC
+from warehouse.lake.logs.tables import RETIRED, TRAFFIC
 from warehouse.lake.sql import pooled
 from warehouse.lake.table_state import TableState
 from warehouse.lake.tables import Column, Slice, Table
-from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt
-from warehouse.load.earlier_rows import PREVIOUS_BASE
-from warehouse.load.log_writer import known_states
+from warehouse.load.history import change_log, past_rows
+from warehouse.load.history.earlier_rows import PREVIOUS_BASE
+from warehouse.load.logs import load_log
+from warehouse.load.logs.writer import known_states
 from warehouse.load.merge import IN_READING, MODIFYING, RowCounts, count_all, merge
 from warehouse.load.slice_reading import Measure, SliceReading
 from warehouse.load.slice_state import state
@@ -194,7 +195,7 @@ def _commit_rows(
     if table.keeps_past and counts.modified > counts.new:
         past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
     name = adopt(lake, table, slice, table_state, file, transactions, metadata)
-    # A later commit of the slice has other files, so that this state is not mistaken for its state.
+    # A later commit of the slice has other files, and therefore another state.
     new_state = None if counts.duplicates else state(table, slice, [name], reading)
     replacement = change_log.Replacement(version + 1, names, [name])
     return _Committed(counts, version + 1, new_state, replacement=replacement)
@@ -238,7 +239,7 @@ def _with_earlier_attempt(
 
 
 def balance(counts: RowCounts, received: int, quarantined: int = 0) -> dict[str, int]:
-    """What became of the rows that were received, as the load log has it."""
+    """The row counts of a load, by column of the load log."""
     return {
         "received": received,
         "loaded": counts.loaded,
@@ -265,7 +266,7 @@ def _check_vanished(counts: RowCounts, guard: Guard, place: str) -> None:
     raise VanishedTooMany(
         f"{place}: {gone} of {staying} rows would be gone ({counts.vanished} no longer sent, "
         f"{counts.deleted} shown as deleted), more than the {guard.share:.0%} that pass unasked. Nothing was "
-        f"committed. If the platform really dropped them, {guard.override} and sync the slice again."
+        f"committed. If they are really gone, {guard.override} and sync the slice again."
     )
 
 
@@ -295,17 +296,18 @@ def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guar
     if not reading.complete:
         failures.append(f"{UNPROVEN}: nothing was taken for deleted, sync again")
     warnings += [
-        f"{each.field}: {each.rows} of {reading.received} rows have a value that the column cannot hold; it "
-        f"is null there, and _extra has it as sent"
-        for each in reading.drift
-        if each.kind == load_log.UNREADABLE and each.rows > guard.quarantine_share * reading.received
+        f"{difference.field}: {difference.rows} of {reading.received} rows have a value that the column "
+        f"cannot hold; it is null there, and _extra has it as sent"
+        for difference in reading.drift
+        if difference.kind == load_log.UNREADABLE
+        and difference.rows > guard.quarantine_share * reading.received
     ]
     if counts.carried and not reading.incremental:
         warnings.append(f"{counts.carried} rows stay as they were")
     warnings += [
-        f"{each.name}: the platform says {each.expected}, read {each.actual}"
-        for each in reading.measures
-        if each.expected != each.actual
+        f"{measure.name}: the platform says {measure.expected}, read {measure.actual}"
+        for measure in reading.measures
+        if measure.expected != measure.actual
     ]
     fine = RETIRED if reading.retires else "ok"
     status = "failed" if failures else "warning" if warnings else fine

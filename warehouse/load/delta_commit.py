@@ -136,7 +136,7 @@ def _commit(
     # A table that was deleted or restored since has another history.
     if not table_state.stands(lake.objects, table.folder):
         raise CommitFailedError(
-            f"lake table {table.name} is another one than version {table_state.version} was of"
+            f"lake table {table.name} was replaced since version {table_state.version} was read"
         )
     names = [{"txn": {"appId": name, "version": version}} for name, version in transactions.items()]
     version = _put(lake, table, table_state.version, [_info(table, metadata), *actions, *names])
@@ -158,7 +158,7 @@ def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> 
                 raise CommitFailedError(f"lake table {table.name}: version {version} has changed {what}")
         if delta_log.write(lake.objects, table.folder, version + 1, actions):
             return version + 1
-    raise CommitFailedError(f"lake table {table.name}: others were faster {ATTEMPTS} times")
+    raise CommitFailedError(f"lake table {table.name}: other commits came first {ATTEMPTS} times")
 
 
 def _checkpoint(lake: Lake, table: Stored, version: int) -> None:

@@ -1,15 +1,15 @@
-"""Merges what was read of a slice with the rows that the lake holds, in DuckDB.
+"""Merges the reading of a slice with the stored rows, in DuckDB.
 
 Compares rows by their keys. The change of each row:
 
-    new        not in the lake before (also where the platform shows it as deleted already)
+    new        not in the lake before (also if the platform already shows it as deleted)
     changed    in the lake, and any field or `_extra` differs, or a tombstone has another time of deletion
     unchanged  in the lake and the same; keeps its `_synced_at`
     returned   a tombstone that is alive again
     deleted    was alive, and the platform shows it as deleted
     vanished   was alive, and a complete reading lacks it: a tombstone from now on
     carried    was alive, and the reading lacks it but proves nothing: stays as it was
-    untouched  a tombstone that the reading lacks, or a row that was not asked for: stays as it was
+    untouched  a tombstone that the reading lacks, or a row that was not requested: stays as it was
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UPDATED_AT = "updated_at"
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows changed in which way."""
+    """The numbers of rows by change."""
 
     new: int = 0
     changed: int = 0
@@ -68,7 +68,7 @@ class RowCounts:
 def merge(
     con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: SliceReading, target: Path
 ) -> RowCounts:
-    """Write the slice as it shall be to `target`, in the shape of the lake's files and the order of its keys.
+    """Write the merged slice to `target`, with the schema of the lake's files, sorted by its keys.
 
     `previous`: the paths of the slice's files in the lake."""
     _show_reading(con, reading)
@@ -127,7 +127,7 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) 
         con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
     if reading.requested:
         type = table.row_schema.field(reading.requested.column).type
-        con.register("asked_values", pa.table({"value": pa.array(reading.requested.values, type)}))
+        con.register("requested_values", pa.table({"value": pa.array(reading.requested.values, type)}))
 
 
 def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
@@ -217,15 +217,16 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(_matched(table, key) for key in table.primary_key)
     spared = [f"({keys}) IN (FROM spared_keys)"]
-    asked = f"{quoted(reading.requested_since.column)} >= $first" if reading.requested_since else "true"
+    since = reading.requested_since
+    requested = f"{quoted(since.column)} >= $first" if since else "true"
     for number, keep in enumerate(reading.retained):
         is_kept = f"coalesce({quoted(keep.column)} IN (FROM spared_values_{number}), false)"
         if keep.failed:
             spared.append(is_kept)
         else:
-            asked += f" AND NOT {is_kept}"
+            requested += f" AND NOT {is_kept}"
     if reading.requested:
-        asked += f" AND {quoted(reading.requested.column)} IN (FROM asked_values)"
+        requested += f" AND {quoted(reading.requested.column)} IN (FROM requested_values)"
     proves = _proves(table, reading)
     modifying = ", ".join(f"'{change}'" for change in MODIFYING)
     return f"""
@@ -238,7 +239,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
                 true AS _held,
                 {mates} AS _mate,
                 coalesce({" OR ".join(spared)}, false) AS _spared,
-                coalesce({asked}, false) AS _asked
+                coalesce({requested}, false) AS _requested
             FROM previous
             WHERE {within}
         )
@@ -254,7 +255,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
                 WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
-                WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'untouched'
+                WHEN o._deleted_at IS NOT NULL OR NOT o._requested THEN 'untouched'
                 WHEN $complete AND {proves} AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
             END AS _change,
@@ -268,7 +269,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
 
 
 def _proves(table: Table, reading: SliceReading) -> str:
-    """SQL that is true for those held rows that are gone where a complete reading lacks them."""
+    """SQL that is true for the stored rows that are gone if a complete reading lacks them."""
     if not reading.incremental:
         return "true"
     key = quoted(table.primary_key[0])
@@ -276,17 +277,15 @@ def _proves(table: Table, reading: SliceReading) -> str:
 
 
 def _matched(table: Table, key: str) -> str:
-    if key == table.numbered:
-        return f"n.{quoted(key)} = coalesce(o.{quoted(key)}, 1)"
     return f"n.{quoted(key)} {'IS NOT DISTINCT FROM' if key in table.nullable_key else '='} o.{quoted(key)}"
 
 
 def _count(batch: pa.RecordBatch) -> Mapping[str, int]:
-    """The counts of a batch, as `RowCounts` has them."""
+    """The counts of a batch, by field of `RowCounts`."""
     changes: Any = pc.value_counts(batch.column("_change"))
     was_alive: Any = batch.column("_was_alive")
     return {
-        **{each["values"]: each["counts"] for each in changes.to_pylist()},
+        **{entry["values"]: entry["counts"] for entry in changes.to_pylist()},
         "were_alive": was_alive.true_count,
         "are_alive": batch.column(DELETED_AT).null_count,
     }

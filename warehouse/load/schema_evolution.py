@@ -1,10 +1,9 @@
-"""A dataset's table follows the platform's definition of it, and no row and no value is lost.
+"""Schema evolution of datasets: the lake's table follows the platform's definition without losing values.
 
-The lake's table is the union of what all schools' definitions ever named. A field that is added is null in
-the rows that were there. One that is removed keeps its values, also in rows that are read again. One whose
-type changes gets a second column beside the first, such as `score__decimal_12_3`; a row that is read again
-fills the second and empties the first. A column's metadata says which `field` it is, its `comment`, and
-whether it is `personal`.
+The lake's table has every field that any school's definition ever named. An added field is null in existing
+rows. A removed field keeps its values, also in rows that are read again. A field whose type changes gets a
+second column, such as `score__decimal_12_3`; a row that is read again fills the second and empties the first.
+A column's metadata names its `field`, its `comment`, and whether it is `personal`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 
 from warehouse.identifiers import folded
-from warehouse.lake.delta import Lake, held_schema, until_committed
+from warehouse.lake.delta import Lake, stored_schema, until_committed
 from warehouse.lake.tables import BOOKKEEPING, Column, Table
 from warehouse.load.slice_reading import Drift
 
@@ -39,7 +38,7 @@ class StoredColumn:
     """A column of a dataset in the lake."""
 
     column: Column
-    #: The platform's field that it belongs to.
+    #: The platform's field.
     field: str
 
 
@@ -73,11 +72,11 @@ class Evolved:
 def evolve(lake: Lake, wanted: Table) -> Evolved:
     """Create the lake's table, or add the columns that `wanted` needs. Idempotent, also in parallel.
 
-    Commits under way conflict and are retried. Raises ValueError: Two columns have one name for DuckDB.
+    Concurrent commits conflict and are retried. Raises ValueError if two column names are equal to DuckDB.
     """
     names = [folded(column.name) for column in wanted.columns]
     if len(set(names)) < len(names):
-        raise ValueError(f"{wanted.name}: two columns of one name among {', '.join(sorted(names))}")
+        raise ValueError(f"{wanted.name}: two columns of the same name among {', '.join(sorted(names))}")
     return until_committed(partial(_evolve, lake, wanted))
 
 
@@ -85,7 +84,7 @@ def changes(before: Table, after: Table) -> tuple[Drift, ...]:
     """The changes of a school's definition of a dataset: field_added, _removed, _retyped or _widened."""
     old = {folded(column.name): column for column in before.columns}
     new = {folded(column.name): column for column in after.columns}
-    found = [
+    drift = [
         Drift(kind, columns[key].name, type_name(columns[key].type), 0)
         for kind, columns, others in (("field_added", new, old), ("field_removed", old, new))
         for key in columns
@@ -95,8 +94,8 @@ def changes(before: Table, after: Table) -> tuple[Drift, ...]:
         if key in old and old[key].type != new[key].type:
             kind = "field_widened" if widens(old[key].type, new[key].type) else "field_retyped"
             value = f"{type_name(old[key].type)} -> {type_name(new[key].type)}"
-            found.append(Drift(kind, new[key].name, value, 0))
-    return tuple(found)
+            drift.append(Drift(kind, new[key].name, value, 0))
+    return tuple(drift)
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
@@ -115,8 +114,8 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
 
 def stored_columns(table: Table, opened: DeltaTable) -> list[StoredColumn]:
     """The columns of a dataset in a snapshot, the oldest of a field first."""
-    ours = {*table.slice_columns, *(column.name for column in BOOKKEEPING)}
-    return [_stored_column(field) for field in held_schema(opened) if field.name not in ours]
+    added = {*table.slice_columns, *(column.name for column in BOOKKEEPING)}
+    return [_stored_column(field) for field in stored_schema(opened) if field.name not in added]
 
 
 def _stored_column(field: pa.Field[pa.DataType]) -> StoredColumn:
@@ -127,15 +126,15 @@ def _stored_column(field: pa.Field[pa.DataType]) -> StoredColumn:
 
 def place(wanted: Table, stored: Sequence[StoredColumn]) -> Placement:
     """Find the lake's columns of the wanted columns."""
-    taken = {folded(each.column.name) for each in stored}
+    taken = {folded(existing.column.name) for existing in stored}
     reserved = {folded(column.name) for column in wanted.columns}
     names: dict[str, str] = {}
     missing: list[StoredColumn] = []
     superseded: list[StoredColumn] = []
     for column in wanted.columns:
-        versions = [each for each in stored if folded(each.field) == folded(column.name)]
-        own = [each for each in versions if each.column.type == _lake_type(column.type)]
-        superseded += [each for each in versions if each not in own]
+        versions = [existing for existing in stored if folded(existing.field) == folded(column.name)]
+        own = [existing for existing in versions if existing.column.type == _lake_type(column.type)]
+        superseded += [existing for existing in versions if existing not in own]
         if not own:
             own = [StoredColumn(replace(column, name=_free_name(column, taken, reserved)), column.name)]
             taken.add(folded(own[0].column.name))
@@ -149,12 +148,12 @@ def _evolve(lake: Lake, wanted: Table) -> Evolved:
     opened = lake.open(wanted)
     placement = place(wanted, stored_columns(wanted, opened))
     if placement.missing:
-        opened.alter.add_columns([_delta_field(each) for each in placement.missing])
+        opened.alter.add_columns(list(map(_delta_field, placement.missing)))
     names = placement.names
     columns = [replace(column, name=names[column.name]) for column in wanted.columns]
     table = replace(
         wanted,
-        columns=(*columns, *(each.column for each in placement.superseded)),
+        columns=(*columns, *(old.column for old in placement.superseded)),
         primary_key=tuple(names[key] for key in wanted.primary_key),
     )
     return Evolved(table, names)
@@ -183,10 +182,10 @@ def _delta_field(stored: StoredColumn) -> Field:
 
 
 def _lake_type(type: pa.DataType) -> pa.DataType:
-    """The type as Delta gives it back."""
+    """The type after a round trip through Delta."""
     schema: Any = Schema.from_arrow(pa.schema([pa.field("column", type)]))
-    given: pa.DataType = pa.schema(schema).field("column").type
-    return given
+    stored: pa.DataType = pa.schema(schema).field("column").type
+    return stored
 
 
 def type_name(type: pa.DataType) -> str:

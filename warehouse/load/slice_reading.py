@@ -1,4 +1,4 @@
-"""What was read of a slice: the staged rows, and the facts beside them."""
+"""The reading of a slice: the staged rows, and the facts beside them."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class RequestedRows:
 class Drift:
     """A difference from the contract that breaks no row."""
 
-    #: unknown_field, absent_field, unknown_value and the like.
+    #: unknown_field, absent_field, unknown_value and others.
     kind: str
     field: str
-    #: A sample.
+    #: A sample value.
     value: str | None
     #: Rows that show the difference.
     rows: int
@@ -81,7 +81,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceReading:
-    """What was read of a slice, once."""
+    """A reading of a slice."""
 
     staged: StagedFile
     #: All rows that the platform sent: staged and quarantined.
@@ -127,7 +127,7 @@ class SliceReading:
 
     @property
     def whole(self) -> bool:
-        """Whether the reading says how all of the slice is."""
+        """Whether the reading shows the whole slice."""
         lacks_rows = any(rows.failed for rows in self.retained)
         is_partial = self.requested_since or self.requested or self.incremental
         return self.complete and not lacks_rows and not is_partial

@@ -1,8 +1,8 @@
-"""Recognises a reading that brings what the last one brought, without a comparison of rows.
+"""Recognizes a reading with the same rows as the last one, without comparing rows.
 
-The state of a slice is a hash of the rows that a reading of all of it brought and of the slice's files after
-its commit. A merge of the same rows into the same files would change nothing. Any other commit of the slice
-makes other files.
+The state of a slice is a hash of the rows of a whole reading and of the slice's files after its commit. A
+merge of the same rows into the same files would change nothing. Any other commit of the slice makes other
+files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warehouse.load.slice_reading import SliceReading
 def state(table: Table, slice: Slice, files: Sequence[str], reading: SliceReading) -> str | None:
     """The state of a slice with a reading and with `files` (names below the table, sorted).
 
-    None: the reading does not say for certain how all of the slice is."""
+    None: the reading does not certainly show the whole slice."""
     staged = reading.staged
     if reading.compares or not reading.whole or reading.retires or reading.quarantined or reading.failures:
         return None

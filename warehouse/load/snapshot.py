@@ -43,7 +43,7 @@ def compare(
 
 
 def _digest(columns: Iterable[str]) -> str:
-    """SQL of a hash of 128 bits for a row, since whole rows do not fit the memory. Each value comes with its
+    """SQL for a 128-bit hash of a row, since whole rows do not fit the memory. Each value is preceded by its
     length, so that different rows are never the same text."""
     texts = (f"CAST({quoted(column)} AS VARCHAR)" for column in columns)
     measured = (f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)

@@ -1,7 +1,7 @@
-"""Stages what was read of a slice: batches of any size go to one Parquet file, in bounded memory.
+"""Stages the rows of a reading: batches of any size go to one Parquet file, in bounded memory.
 
-The file has the shape of the lake's own files. A slice that holds nothing yet takes the file as it is, where
-its rows ascend by their keys.
+The file has the schema of the lake's files. An empty slice takes the file as it is, if its rows ascend by
+their keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from warehouse.lake.parquet import GROUP_BYTES, GroupedWriter
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TIMESTAMP, TRASHED, TRASHED_AT, Table, file_schema
 
-#: How many hashes of a row there are.
+#: The number of possible hashes of a row.
 HASHES = 1 << 64
 
 
@@ -86,7 +86,7 @@ class StageWriter:
             batch = self._rewrite(batch)
         for name in self._table.primary_key:
             if name not in self._table.nullable_key and batch.column(name).null_count:
-                raise ValueError(f"{self._table.name}: a row without its key {name} came to be staged")
+                raise ValueError(f"{self._table.name}: a row to be staged has no key {name}")
         self._hash = (self._hash + _hash(batch)) % HASHES
         deleted_at = self._deleted_at(batch)
         self._deleted += batch.num_rows - deleted_at.null_count

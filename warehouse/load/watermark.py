@@ -1,4 +1,4 @@
-"""The watermark of a slice: since when its changes suffice, and whether they came complete."""
+"""The watermark of a slice: the time since which its changes suffice, and a check that all were sent."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from warehouse.lake.tables import (
     Slice,
     Table,
     file_schema,
-    is_of,
+    school_filter,
 )
-from warehouse.load.load_log import SliceStatus
+from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.slice_reading import KeyRange
 
 #: A filter may leave out rows of the very moment that it names, so an earlier moment is requested.
@@ -47,15 +47,15 @@ class LiveRows:
 
 @dataclass(frozen=True)
 class Incremental:
-    """How changes alone are read."""
+    """The settings for reading only changes."""
 
-    #: How long before the latest known change they are requested from.
+    #: Changes are requested from this long before the latest stored change.
     overlap: timedelta = timedelta(hours=1)
-    #: After so many days a slice is read in full.
+    #: Days after which a slice is read in full again.
     whole_days: int = 7
     #: All scores of a current semester are read, even where related rows are unchanged.
     all_scores: bool = True
-    #: Transcripts are skipped for so many days.
+    #: Days for which transcripts are skipped.
     transcript_days: int = 0
 
 
@@ -123,7 +123,7 @@ def live_rows(
     columns = dict.fromkeys([SYNCED_AT, DELETED_AT, updated_at or NO_COLUMN], STAMP)
     is_known = pl.col("known").is_null() | (pl.col(SYNCED_AT) <= pl.col("known"))
     counted = (
-        scan_files([file for file, *_ in files], columns, named="file")
+        scan_files([file for file, *_ in files], columns, path_column="file")
         .filter(pl.col(DELETED_AT).is_null())
         .join(of_files, on="file")
         .group_by("slice")
@@ -134,21 +134,21 @@ def live_rows(
         )
         .collect(engine="streaming")
     )
-    found = {number: LiveRows(*facts) for number, *facts in counted.iter_rows()}
-    return {slice: found.get(number, LiveRows()) for number, slice in enumerate(slices)}
+    by_number = {number: LiveRows(*facts) for number, *facts in counted.iter_rows()}
+    return {slice: by_number.get(number, LiveRows()) for number, slice in enumerate(slices)}
 
 
 def extra_fields(lake: Lake, table: Table, school_id: int) -> list[str]:
     """The fields of a school's rows that no column of the table holds: a JSON object per row."""
     if not lake.holds(table):
         return []
-    mine = is_of([school_id]) & ~pc.field(EXTRA).is_null()
+    mine = school_filter([school_id]) & ~pc.field(EXTRA).is_null()
     return [row[EXTRA] for row in lake.scan(table, lake.open(table), [EXTRA], mine).to_pylist()]
 
 
 @dataclass(frozen=True)
 class MergePreview:
-    """What the merge of staged changes would make of a slice."""
+    """A slice as the merge of staged changes would leave it."""
 
     #: Rows that the lake does not have as they were sent.
     changed: int

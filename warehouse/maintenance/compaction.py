@@ -1,4 +1,4 @@
-"""The lake's housekeeping: many small commits joined, and files that nobody needs any more deleted."""
+"""Maintains the lake: compacts the logs' small files, and deletes files that are no longer needed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.log_tables import LOGS, STANDINGS
+from warehouse.lake.logs.tables import LOGS, STANDINGS
 from warehouse.lake.tables import Slice, Stored, Table
-from warehouse.load.change_log import record_all_changes
-from warehouse.load.dataset_plans import DATASET_PLANS
-from warehouse.load.week_evidence import WEEK_SIGHTINGS
+from warehouse.load.history.change_log import record_all_changes
+from warehouse.load.logs.dataset_plans import DATASET_PLANS
+from warehouse.load.logs.week_evidence import WEEK_SIGHTINGS
 from warehouse.maintenance.old_loads import forget_loads
 
-#: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
+#: How long a replaced file stays: a build, or a change log that is due, may still read it.
 RETENTION = timedelta(days=7)
 
 
@@ -30,16 +30,16 @@ def maintain(
     *,
     keep_loads: timedelta | None = None,
 ) -> None:
-    """Forget what the load log has from before `keep_loads` (None: nothing); join the logs' small files;
-    delete what no version of the last `retention` needs, crashes' orphans too.
+    """Compact the logs and delete files that no version of the last `retention` needs.
 
-    May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch`, or
-    half written in the lake, for as long was left by a crash and goes too.
+    Also deletes rows of the load log older than `keep_loads` (None: keeps all), and unfinished files older
+    than `retention` in `scratch` and in the lake, which crashes left. May run beside syncs; `retention` must
+    be longer than any build or sync takes.
     """
     tables = tuple(tables)
     for table in tables:
         if table.tracks_changes:
-            # What a crash left unlogged is read from old files, so it is logged before they go.
+            # Changes that a crash left unlogged are read from old files, so they are logged first.
             record_all_changes(lake, table, _slices(lake, table), scratch)
     if keep_loads is not None:
         forget_loads(lake, tables, keep_loads)
@@ -60,9 +60,8 @@ def maintain(
 
 
 def _half_written(lake: Lake, tables: Iterable[Stored]) -> Iterator[Path]:
-    """Files on a disk that have no end yet, or never get one. delta-rs writes under a name such as
-    part-1.parquet#1, which it shows in no listing, so that its vacuum leaves them; a store of objects has
-    none."""
+    """Unfinished files on a disk. delta-rs writes them under names such as part-1.parquet#1, which its vacuum
+    does not list. An object store has none."""
     for table in () if lake.is_remote else tables:
         for ending in ("parquet", "json"):
             yield from Path(lake.uri(table)).rglob(f"*.{ending}#[0-9]*")
@@ -74,4 +73,6 @@ def _compact(lake: Lake, log: Stored) -> dict[str, Any]:
 
 def _slices(lake: Lake, table: Table) -> list[Slice]:
     partitions = lake.open(table).partitions()
-    return [Slice.of(**{name: int(each[name]) for name in table.slice_columns}) for each in partitions]
+    return [
+        Slice.of(**{name: int(partition[name]) for name in table.slice_columns}) for partition in partitions
+    ]

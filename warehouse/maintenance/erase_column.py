@@ -1,4 +1,4 @@
-"""What is not to be stored any longer, taken out of what was stored before."""
+"""Erases a column that must no longer be stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.lake.tables import Table
 
 
 def forget(lake: Lake, table: Table, column: str) -> None:
-    """Make a column null in every row of a table, tombstones too, in one commit; none where it is null.
+    """Set a column to null in all rows of a table, tombstones too, in one commit, if it has any value.
 
     Older versions of the table have the values until the vacuum (`compaction`) deletes their files.
     """

@@ -1,4 +1,4 @@
-"""The load log of years: what a load that changed nothing had to say is forgotten, months later."""
+"""Deletes old rows of the load log whose loads changed nothing."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from deltalake import write_deltalake
 
 from warehouse.identifiers import literal
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.log_batch import Row
-from warehouse.lake.log_tables import LOAD_LOG, MONTH
+from warehouse.lake.logs.batch import Row
+from warehouse.lake.logs.tables import LOAD_LOG, MONTH
 from warehouse.lake.tables import Table
-from warehouse.load.load_log import now
-from warehouse.load.log_writer import standing_rows
+from warehouse.load.logs.load_log import now
+from warehouse.load.logs.writer import standing_rows
 
-#: Any of them is above zero: the load changed rows.
+#: A load changed rows if any of these columns is above zero.
 CHANGES = ("new", "changed", "vanished", "returned")
 
 
-def forget_loads(lake: Lake, tables: Iterable[Table], kept: timedelta) -> None:
-    """Delete the rows of the load log from months that ended longer ago than `kept`.
+def forget_loads(lake: Lake, tables: Iterable[Table], keep: timedelta) -> None:
+    """Delete the rows of the load log from months that ended longer ago than `keep`.
 
-    Those stay that tell of a slice's last attempt, or of its last load that missed nothing, and those that go
-    with the change log, which is kept for ever. Cheap where nothing is due."""
+    Rows stay for a slice's last attempt and last complete load, and for loads in the change log, which is
+    kept for ever. Cheap if nothing is due."""
     if not lake.holds(LOAD_LOG):
         return
     logged = {table.name for table in tables if table.tracks_changes}
-    first = f"{now() - kept:%Y-%m}"
-    old = sorted(each[MONTH] for each in lake.open(LOAD_LOG).partitions() if each[MONTH] < first)
+    first = f"{now() - keep:%Y-%m}"
+    months = [partition[MONTH] for partition in lake.open(LOAD_LOG).partitions()]
+    old = sorted(month for month in months if month < first)
     last = {(row["resource"], row["slice"]): row for row in standing_rows(lake)} if old else {}
     for month in old:
         until_committed(partial(_forget, lake, logged, last, month))
 
 
 def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], Row], month: str) -> None:
-    """Keep of a month what is still needed; no commit where that is all of it."""
+    """Delete the rows of a month that are no longer needed, if there are any."""
     opened = lake.open(LOAD_LOG)
     columns = LOAD_LOG.lake_schema.names
     rows: list[Row] = lake.scan(LOAD_LOG, opened, columns, pc.field(MONTH) == month).to_pylist()

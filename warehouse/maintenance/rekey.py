@@ -1,7 +1,7 @@
-"""Rows of a dataset put where they belong, after its key came to be of another type or its ids to be cut into
-segments: the platform means what it meant, and only our reading of it is another one.
+"""Moves the stored rows of a dataset to a new key or new segments.
 
-No row is lost, none is reported as deleted, and all of them stay published meanwhile: it is one commit.
+Needed when the key gets another type, or when ids are cut into other segments. All rows move in one commit,
+so none is lost or reported as deleted, and all stay published meanwhile.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from warehouse.load.schema_evolution import evolve, place, stored_columns
 
 
 class RowNames(Protocol):
-    """Names rows that have no key, batch after batch."""
+    """Gives rows without a key their `_row`, batch after batch."""
 
     def column(self, batch: pa.RecordBatch) -> Any:
-        """`_row` of each row. The batch has the wanted columns but for that one, and `_extra`."""
+        """The `_row` of each row. `batch`: the table's columns without `_row`, and `_extra`."""
         ...
 
 
@@ -42,11 +42,11 @@ def rekey(
     row_names: Callable[[], RowNames],
     scratch: Path,
 ) -> set[int]:
-    """Give a school's rows of a dataset the key that `wanted` has, and move them to the segments of `width`
-    ids (None: to the only one). The segments that hold rows by now.
+    """Give a school's rows of a dataset the key of `wanted`, and move them to segments of `width` ids (None:
+    a single segment). Returns the segments that have rows then.
 
-    A row whose key is no value of the new type stays as it is. Where all is in its place, nothing is
-    written. Raises deltalake's and DuckDB's errors."""
+    A row whose key has no value of the new type stays as it is. If no row moves, nothing is written. Raises
+    deltalake's and DuckDB's errors."""
     evolve(lake, wanted)
     scratch.mkdir(parents=True, exist_ok=True)
     return until_committed(partial(_rekey, lake, wanted, school_id, width, row_names, scratch))
@@ -64,18 +64,17 @@ def _rekey(
     files = lake.files_of(wanted, opened, Slice.of(_school_id=school_id))
     if not files:
         return set()
-    held = stored_columns(wanted, opened)
-    table = replace(wanted, columns=tuple(each.column for each in held))
+    table = replace(wanted, columns=tuple(stored.column for stored in stored_columns(wanted, opened)))
     with tempfile.TemporaryDirectory(dir=scratch) as folder, pooled(Path(folder)) as con:
-        view(con, "held", files, table.lake_schema, hive=True)
+        view(con, "stored", files, table.lake_schema, hive=True)
         keyed = wanted.primary_key != (ROW_KEY.name,)
         if keyed:
             _show_keyed(con, wanted, opened, width)
         else:
             _show_named(con, wanted, opened, row_names(), Path(folder))
         [(moved,)] = con.execute("SELECT count(*) FROM placed WHERE _moves").fetchall()
-        found = con.execute("SELECT DISTINCT _place FROM placed ORDER BY ALL").fetchall()
-        segments = [int(segment) for (segment,) in found]
+        places = con.execute("SELECT DISTINCT _place FROM placed ORDER BY ALL").fetchall()
+        segments = [int(segment) for (segment,) in places]
         if moved:
             slices = [Slice.of(_school_id=school_id, _segment=segment) for segment in segments]
             parts = ((slice, _rows(con, table, slice)) for slice in slices)
@@ -84,27 +83,25 @@ def _rekey(
 
 
 def _show_keyed(con: duckdb.DuckDBPyConnection, wanted: Table, opened: DeltaTable, width: int | None) -> None:
-    """The view `placed`: rows with their key in the columns that `wanted` has for it, `_place`, the segment
-    that they belong to, and whether that is anything new."""
+    """Make the view `placed`: rows with their key in the columns of `wanted`, the segment that they belong to
+    (`_place`), and whether they change (`_moves`)."""
     placement = place(wanted, stored_columns(wanted, opened))
-    types = {name: type for name, type, *_ in con.execute("DESCRIBE held").fetchall()}
+    types = {name: type for name, type, *_ in con.execute("DESCRIBE stored").fetchall()}
     replaced, unkeyed = [], []
     for key in wanted.primary_key:
         own = quoted(placement.names[key])
-        older = [each.column for each in placement.superseded if folded(each.field) == folded(key)]
-        casts = [_exactly(quoted(each.name), types[each.name], types[placement.names[key]]) for each in older]
+        older = [old.column.name for old in placement.superseded if folded(old.field) == folded(key)]
+        casts = [_exactly(quoted(name), types[name], types[placement.names[key]]) for name in older]
         value = f"coalesce({', '.join([own, *casts])})"
         replaced.append(f"{value} AS {own}")
-        # Of what moves to the new column nothing stays in the old ones.
-        replaced += [
-            f"CASE WHEN {value} IS NULL THEN {quoted(e.name)} END AS {quoted(e.name)}" for e in older
-        ]
+        # Values that move to the new column are removed from the old columns.
+        replaced += [f"CASE WHEN {value} IS NULL THEN {quoted(name)} END AS {quoted(name)}" for name in older]
         unkeyed.append(f"({own} IS NULL AND {value} IS NOT NULL)")
     ordered = listed([placement.names[key] for key in wanted.primary_key])
     [first, *_] = [quoted(placement.names[key]) for key in wanted.primary_key]
     con.execute(f"""
         CREATE TEMP VIEW keyed AS
-        SELECT * REPLACE ({", ".join(replaced)}), {" OR ".join(unkeyed)} AS _rekeyed FROM held
+        SELECT * REPLACE ({", ".join(replaced)}), {" OR ".join(unkeyed)} AS _rekeyed FROM stored
     """)
     segment = f"({first} - (({first} % {width}) + {width}) % {width}) // {width}" if width else "0"
     con.execute(f"""
@@ -119,7 +116,7 @@ def _show_keyed(con: duckdb.DuckDBPyConnection, wanted: Table, opened: DeltaTabl
 
 
 def _exactly(value: str, type: str, newer: str) -> str:
-    """A value in the newer type where it is the same there and back, else null."""
+    """SQL for a value cast to the newer type; null if the cast and back would change it."""
     cast = f"TRY_CAST({value} AS {newer})"
     return f"CASE WHEN TRY_CAST({cast} AS {type}) = {value} THEN {cast} END"
 
@@ -127,21 +124,21 @@ def _exactly(value: str, type: str, newer: str) -> str:
 def _show_named(
     con: duckdb.DuckDBPyConnection, wanted: Table, opened: DeltaTable, row_names: RowNames, folder: Path
 ) -> None:
-    """The view `placed` of rows without a key. They are known by what they hold, as it is typed now."""
+    """Make the view `placed` for rows without a key: `_row` is derived from their values in the new types."""
     placement = place(wanted, stored_columns(wanted, opened))
-    types = {name: type for name, type, *_ in con.execute("DESCRIBE held").fetchall()}
+    types = {name: type for name, type, *_ in con.execute("DESCRIBE stored").fetchall()}
     columns = [column for column in wanted.columns if column.name != ROW_KEY.name]
     typed = []
     for column in columns:
         own = placement.names[column.name]
-        older = [each.column for each in placement.superseded if folded(each.field) == folded(column.name)]
-        casts = [f"TRY_CAST({quoted(each.name)} AS {types[own]})" for each in older]
+        older = [old.column for old in placement.superseded if folded(old.field) == folded(column.name)]
+        casts = [f"TRY_CAST({quoted(old.name)} AS {types[own]})" for old in older]
         typed.append(f"coalesce({', '.join([quoted(own), *casts])}) AS {quoted(column.name)}")
     schema = pa.schema(
         [*(pa.field(column.name, column.type) for column in columns), pa.field(EXTRA, pa.string())]
     )
     row = quoted(ROW_KEY.name)
-    alive = con.sql(f"SELECT {', '.join([*typed, EXTRA])}, {row} FROM held WHERE {DELETED_AT} IS NULL")
+    alive = con.sql(f"SELECT {', '.join([*typed, EXTRA])}, {row} FROM stored WHERE {DELETED_AT} IS NULL")
     names = pa.schema([("old", pa.string()), ("new", pa.string())])
     path = folder / "names.parquet"
     with pq.ParquetWriter(path, names) as writer:
@@ -152,16 +149,16 @@ def _show_named(
     con.execute(f"""
         CREATE TEMP VIEW placed AS
         SELECT
-            held.* REPLACE (coalesce(named.new, held.{row}) AS {row}),
+            stored.* REPLACE (coalesce(named.new, stored.{row}) AS {row}),
             0::BIGINT AS _place,
-            coalesce(named.new <> held.{row}, false) OR held.{SEGMENT} <> 0 AS _moves,
+            coalesce(named.new <> stored.{row}, false) OR stored.{SEGMENT} <> 0 AS _moves,
             row({row}) AS _order
-        FROM held LEFT JOIN named ON named.old = held.{row} AND held.{DELETED_AT} IS NULL
+        FROM stored LEFT JOIN named ON named.old = stored.{row} AND stored.{DELETED_AT} IS NULL
     """)
 
 
 def _rows(con: duckdb.DuckDBPyConnection, table: Table, slice: Slice) -> Iterator[pa.RecordBatch]:
-    """The rows of a segment as they belong there, in the order of their keys."""
+    """The rows that belong in a segment, sorted by their keys."""
     schema = file_schema(table)
     segment = dict(slice.values)[SEGMENT]
     rows = con.sql(f"SELECT {listed(schema.names)} FROM placed WHERE _place = {segment} ORDER BY _order")
@@ -170,6 +167,6 @@ def _rows(con: duckdb.DuckDBPyConnection, table: Table, slice: Slice) -> Iterato
 
 
 def _slices(opened: DeltaTable, school_id: int) -> list[Slice]:
-    """The slices that a school has files of."""
-    found = opened.partitions(file_pruning_predicate=f"{SCHOOL_ID.name} = {school_id}")
-    return [Slice.of(_school_id=school_id, _segment=int(each[SEGMENT])) for each in found]
+    """The slices of a school that have files."""
+    partitions = opened.partitions(file_pruning_predicate=f"{SCHOOL_ID.name} = {school_id}")
+    return [Slice.of(_school_id=school_id, _segment=int(partition[SEGMENT])) for partition in partitions]

@@ -1,5 +1,7 @@
-"""The files of audiences, made of a published campus.duckdb: each table anew, with the columns that they may
-see and nothing else, so that the bytes of the others are nowhere in the file."""
+"""Make the files of audiences from a published campus.duckdb.
+
+Each table is written anew with the columns that the audience may see, so that no byte of another column is in
+the file."""
 
 from __future__ import annotations
 
@@ -18,25 +20,17 @@ from warehouse.files import STORAGE_VERSION, workspace
 from warehouse.identifiers import listed, literal, quoted, relation
 from warehouse.lake.sql import create_table, transaction
 from warehouse.privacy import GUARDIANS
-from warehouse.publish.dbt_project import Build
+from warehouse.publish.models.dbt_project import Build
 from warehouse.publish.publish import generation_of, put_generation
 from warehouse.published.audiences import GENERATIONS, Audience, audience_files, group_problem
 from warehouse.published.problem import problem_of_audiences
 
-#: The tables of `quality` for audiences: none has a row of the platform, a value of it, or what was written
-#: there. Who must see the others reads campus.duckdb, or has all of it.
-SHARED = (
-    "publication",
-    "dictionary",
-    "check_results",
-    "load_log",
-    "freshness",
-    "reconciliation",
-    "semester_calendars",
-)
-#: Every file of an audience has these, whatever its schemas: what it is, and what it means.
-ALWAYS = ("publication", "dictionary")
-#: A class of columns that may hold what any other class has.
+#: The tables of `quality` in every audience's file: what the file is, and what its columns mean.
+ALWAYS = ("publication", "dictionary", "relations", "lineage", "metrics")
+#: The tables of `quality` for audiences, without rows, values or texts of the platform. Readers who need the
+#: other tables read campus.duckdb, or get all of it.
+SHARED = (*ALWAYS, "check_results", "load_log", "freshness", "reconciliation", "semester_calendars")
+#: Columns of this class may hold values of any other class.
 MIXED = "mixed"
 
 RELATIONS = """
@@ -53,23 +47,23 @@ COLUMNS = """
     WHERE columns.database_name = 'campus'
     ORDER BY columns.schema_name, columns.table_name, columns.column_index
 """
-#: How a file says what it is.
+#: The table that names a file's audience.
 ABOUT = "quality.audience"
 
 
 @dataclass(frozen=True)
 class AudienceEnd:
-    """What became of the file of an audience."""
+    """The outcome of publishing an audience's file."""
 
     name: str
     #: What is wrong; None: nothing.
     problem: str | None = None
-    #: Whether the file was not published, so that an older one, or none, is there.
+    #: Whether publishing failed, so that an older file, or none, is in place.
     failed: bool = False
 
 
 @dataclass(frozen=True)
-class _Table:
+class VisibleTable:
     """A table or view as an audience may see it."""
 
     schema: str
@@ -84,25 +78,27 @@ class _Table:
 def publish_audiences(
     file: Path, home: Path, audiences: Sequence[Audience], build: Build, keep: int = 3
 ) -> Iterator[AudienceEnd]:
-    """Publish the file of each audience that is not made of `file`, the published one of `home`, as it is now
-    defined. `build`: what DuckDB may use. `keep`: generations that stay; those that were defined otherwise go
-    at once. Files in the home of audiences that are no more go too. One that fails holds no other up."""
+    """Publish each audience's file that is not yet made from `file` by the audience's present definition.
+
+    `file`: the published file of `home`. `build`: DuckDB's limits. `keep`: generations that stay; those of
+    another definition are deleted at once, and so are files of audiences that no longer exist. A failure of
+    one audience does not stop the others."""
     for audience in audiences:
         yield _published(file, home, audience, build, keep)
-    for path in _of_no_audience(home, audiences):
+    for path in _orphaned_files(home, audiences):
         path.unlink()
 
 
 def audiences_are_published(file: Path, home: Path, audiences: Sequence[Audience]) -> bool:
-    """Whether each audience has a file, made of `file` (the published one of `home`) as the audience is now
-    defined, and the last publication had no problem with one."""
-    if problem_of_audiences(home) or _of_no_audience(home, audiences):
+    """Whether each audience has a file, made from `file` by the audience's present definition, and the last
+    publication had no problem. `file`: the published file of `home`."""
+    if problem_of_audiences(home) or _orphaned_files(home, audiences):
         return False
     return all(_about(audience.file) == (generation_of(file), audience.definition) for audience in audiences)
 
 
-def _of_no_audience(home: Path, audiences: Sequence[Audience]) -> set[Path]:
-    """The files in the home of audiences that are no more."""
+def _orphaned_files(home: Path, audiences: Sequence[Audience]) -> set[Path]:
+    """The files in the home whose audience no longer exists."""
     present = (path for audience in audiences for path in (audience.file, *audience.generations))
     return set(audience_files(home, ())).difference(present)
 
@@ -119,16 +115,16 @@ def _published(file: Path, home: Path, audience: Audience, build: Build, keep: i
         if problem is None:
             _give(audience)
     except (OSError, duckdb.Error) as error:
-        words = f"audience {audience.name}: {audience.file} was not published, and is as it was: {error}"
-        return AudienceEnd(audience.name, words, failed=True)
+        problem = f"audience {audience.name}: {audience.file} was not published, and is as it was: {error}"
+        return AudienceEnd(audience.name, problem, failed=True)
     return AudienceEnd(audience.name, problem)
 
 
 def _publish(
     file: Path, audience: Audience, build: Build, generation: str, keep: int, *, is_open: bool
 ) -> None:
-    """Make the file of an audience and put it in its place. `is_open`: its group may read it; else the owner
-    alone may, as the group that the file has is another one."""
+    """Make an audience's file and put it in place. `is_open`: its group may read it; else the owner alone
+    may, since the file still has another group."""
     for folder in (audience.folder, audience.folder / GENERATIONS):
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
     with workspace(audience.folder) as scratch:
@@ -149,7 +145,7 @@ def _fill(file: Path, target: Path, audience: Audience, build: Build, scratch: P
     with closing(duckdb.connect(config=dict(build.config(scratch / "spill")))) as con:
         con.execute(f"ATTACH {literal(str(file))} AS campus (READ_ONLY)")
         con.execute(f"ATTACH {literal(str(target))} AS audience (STORAGE_VERSION {literal(STORAGE_VERSION)})")
-        tables = list(_visible(con, audience))
+        tables = list(visible_tables(con, audience))
         con.execute("USE audience")
         with transaction(con):
             for schema in sorted({table.schema for table in tables} | {"quality"}):
@@ -158,28 +154,30 @@ def _fill(file: Path, target: Path, audience: Audience, build: Build, scratch: P
                 name = relation(f"{table.schema}.{table.name}")
                 query = f"SELECT {listed(list(table.columns))} FROM campus.{name} WHERE {table.condition}"
                 create_table(con, name, query, table.comment, table.columns)
-            _shorten_dictionary(con)
+            _shorten_account(con)
             _describe(con, audience)
         con.execute("CHECKPOINT audience")
 
 
-def _visible(con: duckdb.DuckDBPyConnection, audience: Audience) -> Iterator[_Table]:
-    """The tables of an audience, and views as tables: a view may read what is not there."""
+def visible_tables(con: duckdb.DuckDBPyConnection, audience: Audience) -> Iterator[VisibleTable]:
+    """The tables of the database `campus` that an audience may see, and views as tables, since a view may
+    read a table that is left out."""
     columns: dict[tuple[str, str], list[tuple[str, str, str | None]]] = {}
     for schema, table, column, comment, privacy in con.execute(COLUMNS).fetchall():
         columns.setdefault((schema, table), []).append((column, comment or "", privacy))
     for schema, table, comment in con.execute(RELATIONS).fetchall():
         if not _is_for(audience, schema, table):
             continue
-        # What quality has for audiences tells of loads, and its columns have no class.
-        held = columns[schema, table]
-        seen = {
+        # The tables of quality for audiences are about loads, and their columns have no class.
+        visible = {
             column: about
-            for column, about, privacy in held
+            for column, about, privacy in columns[schema, table]
             if schema == "quality" or _may_see(audience, privacy)
         }
-        if seen:
-            yield _Table(schema, table, comment or "", seen, _condition(audience, held))
+        if visible:
+            yield VisibleTable(
+                schema, table, comment or "", visible, _condition(audience, columns[schema, table])
+            )
 
 
 def _is_for(audience: Audience, schema: str, table: str) -> bool:
@@ -195,7 +193,7 @@ def _may_see(audience: Audience, privacy: str | None) -> bool:
 
 
 def _condition(audience: Audience, columns: Iterable[tuple[str, str, str | None]]) -> str:
-    """SQL for the rows of a table that an audience sees: where guardians are left out, no row is one."""
+    """SQL for the rows that an audience sees: without rows of guardians if guardians are left out."""
     if "guardian" not in audience.without:
         return "true"
     guardians = ", ".join(map(literal, GUARDIANS))
@@ -207,29 +205,55 @@ def _condition(audience: Audience, columns: Iterable[tuple[str, str, str | None]
     return " AND ".join(parts) or "true"
 
 
-def _shorten_dictionary(con: duckdb.DuckDBPyConnection) -> None:
-    """Leave in the dictionary what the file has."""
+def _shorten_account(con: duckdb.DuckDBPyConnection) -> None:
+    """Delete what dictionary, relations and lineage say of tables and columns that the file lacks."""
     con.execute(
         """
-        DELETE FROM quality.dictionary AS said WHERE NOT EXISTS (
+        DELETE FROM quality.dictionary AS entry WHERE NOT EXISTS (
             FROM duckdb_columns() AS columns
             WHERE columns.database_name = 'audience'
-                AND (columns.schema_name, columns.table_name) = (said.schema_name, said.table_name)
-                AND columns.column_name = coalesce(said.column_name, columns.column_name)
+                AND (columns.schema_name, columns.table_name) = (entry.schema_name, entry.table_name)
+                AND columns.column_name = coalesce(entry.column_name, columns.column_name)
         )
+        """
+    )
+    con.execute(
+        """
+        DELETE FROM quality.lineage AS entry WHERE NOT EXISTS (
+            FROM quality.dictionary AS visible
+            WHERE (visible.schema_name, visible.table_name, visible.column_name)
+                = (entry.schema_name, entry.table_name, entry.column_name)
+        )
+        """
+    )
+    con.execute(
+        """
+        WITH visible AS (
+            SELECT schema_name, table_name, list(column_name) AS names
+            FROM quality.dictionary WHERE column_name IS NOT NULL GROUP BY ALL
+        )
+        DELETE FROM quality.relations AS relation WHERE NOT EXISTS (
+            FROM visible
+            WHERE (schema_name, table_name) = (relation.schema_name, relation.table_name)
+                AND list_has_all(names, relation.columns)
+        ) OR (referenced_table IS NOT NULL AND NOT EXISTS (
+            FROM visible
+            WHERE (schema_name, table_name) = (relation.referenced_schema, relation.referenced_table)
+                AND list_has_all(names, relation.referenced_columns)
+        ))
         """
     )
 
 
 def _describe(con: duckdb.DuckDBPyConnection, audience: Audience) -> None:
-    """Write into a file whose it is."""
+    """Write the audience's name and definition into the file."""
     con.execute(f"CREATE OR REPLACE TABLE {ABOUT} (name VARCHAR, definition VARCHAR)")
     con.execute(f"INSERT INTO {ABOUT} VALUES (?, ?)", [audience.name, audience.definition])
     con.execute(f"COMMENT ON TABLE {ABOUT} IS 'The audience of this file, and what the file has'")
 
 
 def _about(file: Path) -> tuple[Any, Any]:
-    """The generation and the definition of the file of an audience; None: there is none that can be read."""
+    """The generation and the definition in an audience's file; None: no file can be read."""
     try:
         with closing(duckdb.connect(str(file), read_only=True)) as con:
             [row] = con.execute(f"SELECT generation, definition FROM quality.publication, {ABOUT}").fetchall()
@@ -239,7 +263,7 @@ def _about(file: Path) -> tuple[Any, Any]:
 
 
 def _give(audience: Audience) -> None:
-    """Have the group of an audience read its files, those that were published before it could, too."""
+    """Let the audience's group read all of its files, earlier generations too."""
     for folder in (audience.folder, audience.folder / GENERATIONS):
         _give_path(folder, audience, 0o750)
     for file in (audience.file, *audience.generations):

@@ -1,4 +1,4 @@
-"""One build of the private file once `raw` is filled: the models and checks, and what is said of them."""
+"""Build the private file once `raw` is filled: models, checks, their results and the dictionary."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import duckdb
 
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import Table
-from warehouse.publish.compiled_models import Project, read_project
-from warehouse.publish.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.frozen import FrozenBuild
-from warehouse.publish.model_runner import Built, Checked, run
+from warehouse.publish.lineage import record_lineage
+from warehouse.publish.metrics import record_metrics
+from warehouse.publish.models.compiled_models import Project, read_project
+from warehouse.publish.models.dbt_project import PROJECT, Build, compiled, fingerprint
+from warehouse.publish.models.model_runner import Built, Checked, run
+from warehouse.publish.models.thresholds import read_own, version, with_own
 from warehouse.publish.publish import ANEW, made_by, record_checks
-from warehouse.publish.thresholds import read_own, version, with_own
-from warehouse.published.shards import Published, manifest
+from warehouse.publish.relations import record_relations
+from warehouse.published.shards import Published, read_manifest
 
 
 def project_of(build: Build) -> Project:
-    """The models and checks as they are compiled, with the thresholds of the home.
+    """The compiled models and checks, with the thresholds of the home.
 
     Raises ModelsBroken, ThresholdsWrong."""
     project = read_project(compiled())
@@ -37,66 +40,70 @@ def build_models(
     endpoints: Mapping[str, str],
     frozen: FrozenBuild | None = None,
 ) -> Iterator[Built | Checked]:
-    """Run the models and checks on the file of `build`, and write down in it what was found; yields each as
-    it is done. `changed`: as `fill.build_raw` returns it. `tables` and `endpoints` are for the dictionary.
-    `frozen`: the file of its closed semesters.
+    """Run the models and checks on the file of `build`, and record what the file says of itself.
+
+    Yields each model and check when it is done. `changed`: as `fill.build_raw` returns it. `tables` and
+    `endpoints` are for the dictionary. `frozen`: the file of its closed semesters.
 
     Raises ModelsBroken, MixedSemesters."""
     con = connect(build.file, scratch=build.file.parent / "spill")
     with closing(con):
         con.execute(f"SET threads = {build.threads}")
         con.execute(f"SET memory_limit = '{build.memory_limit}'")
-        # Order costs memory at tens of millions of rows, and tables have none.
+        # Tables have no order, and preserving it would cost memory at tens of millions of rows.
         con.execute("SET preserve_insertion_order = false")
         done = []
-        for each in run(con, project, changed, frozen=frozen):
-            done.append(each)
-            yield each
+        for outcome in run(con, project, changed, frozen=frozen):
+            done.append(outcome)
+            yield outcome
         if frozen is not None:
             frozen.detach(con)
         record_checks(con, filter(None, map(_result, done)))
+        record_relations(con, compiled())
+        record_lineage(con, tables, endpoints)
+        record_metrics(con)
         record_dictionary(con, compiled(), tables, endpoints)
 
 
 def models_version(home: Path) -> str:
-    """A name for all that makes a published file out of a home's lake: the models, the code around them, and
-    the home's own thresholds."""
+    """A version of everything that turns a home's lake into a published file: the models, the code around
+    them, and the home's own thresholds."""
     return "-".join(filter(None, (fingerprint(PROJECT.parent), version(home))))
 
 
 def carried_by(published: Path, version: str) -> Path | None:
-    """The published file to go on from; None: a build begins with nothing. That is so where other code made
-    the file, where somebody was forgotten since, and where more than half of it is room that tables which
-    were replaced have left."""
+    """The published file that an incremental build starts from; None: the build starts from nothing.
+
+    None if other code made the file, if a person was erased since, or if more than half of it is unused."""
     if published.with_name(ANEW).exists():
         return None
     return published if made_by(published) == version and not is_loose(published) else None
 
 
 def of_another_version(published: Published) -> str | None:
-    """Why nothing is to be made of what is published: the models of this version have other tables, or mean
-    something else by them. None: it is of these models, whatever the thresholds."""
+    """Why nothing may be exported from a published file: models of another version, with other tables or
+    meanings, made it. None: these models made it, with any thresholds."""
     if {version.partition("-")[0] for version in versions_of(published)} == {fingerprint(PROJECT.parent)}:
         return None
     return f"{published} was published by another version: run `campus build` first"
 
 
 def versions_of(published: Published) -> set[str]:
-    """The models_version of each published file; "": it is not known."""
+    """The models_version of each published file; "": unknown."""
     if isinstance(published, Path):
         return {made_by(published) or ""}
-    return {shard.published.models for shard in manifest(published).shards if shard.published}
+    return {shard.published.models for shard in read_manifest(published).shards if shard.published}
 
 
 def is_loose(file: Path) -> bool:
-    """Whether more than half of a file is room that tables which were replaced have left."""
+    """Whether more than half of a file is free blocks, which replaced tables have left."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [(used, free)] = con.execute("SELECT used_blocks, free_blocks FROM pragma_database_size()").fetchall()
     return bool(free > used)
 
 
 def _result(done: Built | Checked) -> dict[str, Any] | None:
-    """The row of quality.check_results: what a check found, or that a model could not be made."""
+    """The row of quality.check_results for a check, or for a model that could not be made."""
     if isinstance(done, Checked):
         return {
             "name": done.check.name,

@@ -1,13 +1,13 @@
 """The dictionary: every table and column of the published file, with type, meaning, unit and source.
 
-Types and meanings are those of the file, where comments carry what contracts and models say; labels and units
-are those of labels.py. The source of a model is the line `-- Source:` of its header.
+Types and meanings come from the file, whose comments have the texts of contracts and models; labels and units
+come from labels.py. A model's source is the line `-- Source:` of its header.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,14 +16,18 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.identifiers import literal, quoted, relation
-from warehouse.lake.log_tables import Log
+from warehouse.lake.logs.tables import Log
 from warehouse.lake.sql import create_table, transaction, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, Column, Table, comments
 from warehouse.privacy import CLASSES
-from warehouse.publish.dbt_project import ModelsBroken, source_of
 from warehouse.publish.fill import CONTENTS
 from warehouse.publish.labels import Label, Labels
+from warehouse.publish.lineage import LINEAGE
+from warehouse.publish.metrics import METRICS
+from warehouse.publish.models.by_semester import SEMESTER_STATES
+from warehouse.publish.models.dbt_project import ModelsBroken, source_of
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
+from warehouse.publish.relations import RELATIONS, relations
 
 DICTIONARY = Log(
     name="dictionary",
@@ -37,31 +41,43 @@ DICTIONARY = Log(
         Column("data_type", pa.string(), "Type of the column; of a table: table or view", label_zh="类型"),
         Column("description", pa.string(), "Meaning", label_zh="说明"),
         Column("label_zh", pa.string(), "Name in Chinese", label_zh="中文名称"),
-        Column("unit", pa.string(), "Unit, where it is measured in one", label_zh="读取单元"),
-        Column("source", pa.string(), "Where it comes from", label_zh="来源"),
+        Column("unit", pa.string(), "Unit of measurement; null: none", label_zh="计量单位"),
+        Column("source", pa.string(), "Origin of the values", label_zh="来源"),
         Column(
             "stands_on",
             pa.list_(pa.string()),
-            "Of a table the resources of load_log that it is made of, models in between left out",
+            "Of a table: the resources of load_log that it is made from, directly or through models",
             label_zh="依据的资源",
         ),
         Column(
             "privacy",
             pa.string(),
-            "What a column says of people (docs/reference/privacy.md); null: nobody has classified it",
+            "Privacy class of a column (docs/reference/privacy.md); null: not classified",
             label_zh="隐私类别",
+        ),
+        Column(
+            "is_key",
+            pa.bool_(),
+            "Of a column: part of the table's first key in `relations`; null: the table has no key there",
+            label_zh="是否键列",
+        ),
+        Column(
+            "refers_to",
+            pa.string(),
+            "Column that it refers to in `relations`, as schema.table.column; with the school; null: none",
+            label_zh="引用列",
         ),
     ),
 )
 
-#: Where the tables of a schema come from that have nothing more particular to say.
+#: The default source of the tables of a schema.
 SOURCES = {
     "datasets": "the platform's dataset of this name",
     "reports": "the platform's report of this name",
     "seeds": "warehouse/dbt/seeds",
-    "quality": "the warehouse's own account",
+    "quality": "the warehouse itself",
 }
-OF_A_CHECK = "The rows behind the warning of the check of this name"
+FAILED_ROWS = "The rows that break the check of this name"
 
 CATALOG = """
     WITH relations AS (
@@ -83,8 +99,8 @@ CATALOG = """
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a model or its column says of itself; empty: nothing."""
+class ModelText:
+    """The description and source in the yml and header of a model, or of its column; empty: none."""
 
     description: str = ""
     source: str = ""
@@ -96,24 +112,32 @@ def record_dictionary(
     tables: Iterable[Table],
     endpoints: Mapping[str, str],
 ) -> None:
-    """Write the dictionary into a file not yet published. `project`: compiled; `tables`: those of `raw`;
-    `endpoints`: the path of the interface that each of them is read from."""
+    """Write the dictionary into a file that is not yet published.
+
+    `project`: compiled; `tables`: those of `raw`; `endpoints`: by table, the path of the interface that it is
+    read from."""
     tables = tuple(tables)
-    view(con, "held", [], DICTIONARY.lake_schema)
+    view(con, "empty", [], DICTIONARY.lake_schema)
     con.execute("DROP TABLE IF EXISTS quality.dictionary")
-    create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
+    create_table(con, "quality.dictionary", "FROM empty", DICTIONARY.comment, comments(DICTIONARY.columns))
     catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
     columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
-    labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
+    labels = Labels(
+        project,
+        columns,
+        tables,
+        (CONTENTS, SEMESTER_STATES, CHECK_RESULTS, PUBLICATION, RELATIONS, LINEAGE, METRICS, DICTIONARY),
+    )
     rows = list(
         _entries(
             catalog,
-            _said_by_models(project),
+            _model_texts(project),
             labels,
             endpoints,
-            _made_of(project),
-            _beside_views(project),
+            _inputs_of_models(project),
+            _tables_beside_views(project),
             privacy_classes(project, tables),
+            *_keys_and_references(project),
         )
     )
     con.register("entries", pa.Table.from_pylist(rows, schema=DICTIONARY.lake_schema))
@@ -124,11 +148,11 @@ def record_dictionary(
 def _comment_on_views(
     con: duckdb.DuckDBPyConnection, catalog: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write what the dictionary says of columns of staging into the file, where nothing is written yet: a
-    view has the comments of its columns until it is made anew."""
+    """Comment the columns of staging from the dictionary. Columns with a comment are skipped: a view keeps
+    its comments until it is made anew."""
     with transaction(con):
-        for held, row in zip(catalog, rows, strict=True):
-            is_bare = row["column_name"] and row["description"] and not held["description"]
+        for entry, row in zip(catalog, rows, strict=True):
+            is_bare = row["column_name"] and row["description"] and not entry["description"]
             if row["schema_name"] == "staging" and is_bare:
                 place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
                 con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
@@ -136,51 +160,76 @@ def _comment_on_views(
 
 def _entries(
     catalog: list[dict[str, Any]],
-    models: Mapping[tuple[str, ...], Said],
+    models: Mapping[tuple[str, ...], ModelText],
     labels: Labels,
     endpoints: Mapping[str, str],
-    made_of: Mapping[str, set[str]],
+    inputs: Mapping[str, set[str]],
     beside: Mapping[str, list[tuple[str, str]]],
     privacy: Mapping[tuple[str, str, str], str],
+    keys: Mapping[tuple[str, str], Sequence[str]],
+    references: Mapping[tuple[str, str, str], str],
 ) -> Iterator[dict[str, Any]]:
-    told = {key: said.description for key, said in models.items() if len(key) == 3 and said.description}
-    told |= {
+    described = {key: text.description for key, text in models.items() if len(key) == 3 and text.description}
+    described |= {
         (row["schema_name"], row["table_name"], row["column_name"]): row["description"] for row in catalog
     }
-    by_name = {key[2]: text for key, text in told.items() if key[0] == "core"}
-    # Rules in force are each of one school, those of a seed may be of all.
-    told = {key: text for key, text in told.items() if (key[0], key[2]) != ("seeds", "school_id")}
+    by_name = {key[2]: description for key, description in described.items() if key[0] == "core"}
+    # A rule in force belongs to one school, a seed's row may be for all: the description does not carry over.
+    described = {
+        key: description
+        for key, description in described.items()
+        if (key[0], key[2]) != ("seeds", "school_id")
+    }
     for row in catalog:
         schema, table, column = row["schema_name"], row["table_name"], row["column_name"]
-        of_table = models.get((schema, table), Said())
-        said = of_table if column is None else models.get((schema, table, column), Said())
-        # A view of staging says only of those columns anything that are described nowhere near it.
+        table_text = models.get((schema, table), ModelText())
+        text = table_text if column is None else models.get((schema, table, column), ModelText())
+        # The yml of a view of staging describes only the columns that no table beside it describes.
         elsewhere = None
         if schema == "staging":
-            near = (told.get((*place, column)) for place in beside.get(table, ()))
+            near = (described.get((*place, column)) for place in beside.get(table, ()))
             elsewhere = next(filter(None, near), by_name.get(column))
         label = _label(labels, schema, table, column)
         endpoint = endpoints.get(table, "") if schema == "raw" else ""
-        source = said.source or of_table.source or endpoint or SOURCES.get(schema)
-        description = row["description"] or said.description or elsewhere
+        source = text.source or table_text.source or endpoint or SOURCES.get(schema)
+        description = row["description"] or text.description or elsewhere
         if not description and schema == "quality" and column is None:
-            description = OF_A_CHECK
+            description = FAILED_ROWS
         yield {
             **row,
             "description": description or None,
             "label_zh": label.label_zh or None,
             "unit": label.unit or None,
             "source": source,
-            "stands_on": None if column else sorted(_resources(made_of, schema, table)),
+            "stands_on": None if column else sorted(_resources(inputs, schema, table)),
             "privacy": privacy.get((schema, table, column)) if column else None,
+            "is_key": column in keys[schema, table] if column and (schema, table) in keys else None,
+            "refers_to": references.get((schema, table, column)) if column else None,
         }
 
 
-def privacy_classes(project: Mapping[str, Any], tables: Iterable[Table]) -> dict[tuple[str, str, str], str]:
-    """The privacy class of each classified column, by schema, table and column: of `raw` as the contracts
-    state it, of models as their yml does. `project`: compiled. The thresholds in `seeds` name nobody.
+def _keys_and_references(
+    project: Mapping[str, Any],
+) -> tuple[dict[tuple[str, str], list[str]], dict[tuple[str, str, str], str]]:
+    """By table, the columns of its first key; by column, the column that it refers to."""
+    keys, references = dict[tuple[str, str], list[str]](), dict[tuple[str, str, str], str]()
+    for row in relations(project):
+        table = (row["schema_name"], row["table_name"])
+        if row["kind"] == "foreign key":
+            referenced = (row["referenced_schema"], row["referenced_table"], row["referenced_columns"][-1])
+            references[*table, row["columns"][-1]] = ".".join(referenced)
+        elif row["condition"] is None:
+            keys.setdefault(table, row["columns"])
+    return keys, references
 
-    Raises ModelsBroken where a yml names no class of warehouse.privacy, or classifies a column twice."""
+
+def privacy_classes(project: Mapping[str, Any], tables: Iterable[Table]) -> dict[tuple[str, str, str], str]:
+    """The privacy class of each classified column, by schema, table and column.
+
+    Contracts state the classes of `raw`, ymls those of models; the thresholds in `seeds` name nobody.
+    `project`: compiled.
+
+    Raises ModelsBroken if a yml names an unknown class, or classifies a column twice."""
     classes = {
         ("raw", table.name, column.name): column.privacy
         for table in tables
@@ -196,25 +245,30 @@ def privacy_classes(project: Mapping[str, Any], tables: Iterable[Table]) -> dict
                 place = (node["schema"], node["name"], column)
                 if privacy_class not in CLASSES or place in classes:
                     raise ModelsBroken(
-                        f"{node['name']}: meta.privacy of {column}: {privacy_class} is no class of "
-                        "warehouse/privacy.py, or the second one of the column"
+                        f"{node['name']}: meta.privacy of {column}: {privacy_class} is not a class of "
+                        "warehouse/privacy.py, or is the column's second class"
                     )
                 classes[place] = privacy_class
     return classes
 
 
-def _resources(made_of: Mapping[str, set[str]], schema: str, table: str) -> set[str]:
-    """The tables of the lake that a table stands on, as the load log calls them."""
-    if schema == "raw":
-        return {table}
+def _resources(inputs: Mapping[str, set[str]], schema: str, table: str) -> set[str]:
+    """The tables of the lake that a table is made from, by their names in the load log."""
     name = f"{schema}.{table}"
-    # A dataset that did not move is not asked for: what says so is the list of datasets.
-    of_the_platform = {"datasets": {name, "datasets"}, "reports": {name}}
-    return of_the_platform.get(schema) or made_of.get(name, set())
+    match schema:
+        case "raw":
+            return {table}
+        case "datasets":
+            # An unchanged dataset is not requested; the list of datasets shows that it is unchanged.
+            return {name, "datasets"}
+        case "reports":
+            return {name}
+        case _:
+            return inputs.get(name, set())
 
 
-def _made_of(project: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The tables of `raw` that each model is made of, by `schema.model`."""
+def _inputs_of_models(project: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The tables of `raw` that each model is made from, by `schema.model`."""
     nodes = project["sources"] | project["nodes"]
 
     @cache
@@ -228,24 +282,24 @@ def _made_of(project: Mapping[str, Any]) -> dict[str, set[str]]:
     return {f"{node['schema']}.{node['name']}": set(below(key)) for key, node in models.items()}
 
 
-def _beside_views(project: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """The tables beside each view of staging, as schema and table: those of core that read it, dimensions and
-    facts first, and those that it reads."""
+def _tables_beside_views(project: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """By view of staging, the tables around it as schema and table: the tables of core that read it
+    (dimensions and facts first), then the tables that it reads."""
     nodes = project["sources"] | project["nodes"]
     readers, read = dict[str, list[tuple[str, str]]](), dict[str, list[tuple[str, str]]]()
     for node in project["nodes"].values():
         inputs = [nodes[key] for key in node.get("depends_on", {}).get("nodes", ())]
         if node["resource_type"] == "model" and node["schema"] == "staging":
-            read[node["name"]] = [(one["schema"], one["name"]) for one in inputs]
-        for one in inputs:
+            read[node["name"]] = [(table["schema"], table["name"]) for table in inputs]
+        for table in inputs:
             if node["resource_type"] == "model" and node["schema"] == "core":
-                readers.setdefault(one["name"], []).append(("core", node["name"]))
-    order = ("dim_", "fct_")
-    first = {
-        view: sorted(found, key=lambda place: (not place[1].startswith(order), place))
-        for view, found in readers.items()
+                readers.setdefault(table["name"], []).append(("core", node["name"]))
+    first = ("dim_", "fct_")
+    ordered = {
+        view: sorted(places, key=lambda place: (not place[1].startswith(first), place))
+        for view, places in readers.items()
     }
-    return {view: first.get(view, []) + read[view] for view in read}
+    return {view: ordered.get(view, []) + read[view] for view in read}
 
 
 def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label:
@@ -257,30 +311,30 @@ def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label
     return label
 
 
-def _said_by_models(project: Mapping[str, Any]) -> dict[tuple[str, ...], Said]:
+def _model_texts(project: Mapping[str, Any]) -> dict[tuple[str, ...], ModelText]:
     """By schema and table, and by schema, table and column."""
-    found: dict[tuple[str, ...], Said] = {}
+    texts: dict[tuple[str, ...], ModelText] = {}
     for node in project["nodes"].values():
         if node["resource_type"] in ("model", "seed"):
-            where = (node["schema"], node["name"])
-            source = _source(source_of(node)) or ", ".join(_read(node))
-            found[where] = _said(node, source)
+            table = (node["schema"], node["name"])
+            source = _source_in_header(source_of(node)) or ", ".join(_inputs(node))
+            texts[table] = _model_text(node, source)
             for name, column in node["columns"].items():
-                found[(*where, name)] = _said(column, "")
-    return found
+                texts[(*table, name)] = _model_text(column, "")
+    return texts
 
 
-def _said(node: Mapping[str, Any], source: str) -> Said:
+def _model_text(node: Mapping[str, Any], source: str) -> ModelText:
     meta = node.get("config", {}).get("meta") or node.get("meta") or {}
-    return Said(node["description"], meta.get("source") or source)
+    return ModelText(node["description"], meta.get("source") or source)
 
 
-def _source(code: str) -> str:
-    """What the header of a model says behind `-- Source:`, up to the end of the comment."""
-    found = re.search(r"^-- Source: (.*(?:\n--   .*)*)", code, re.MULTILINE)
-    return re.sub(r"\n--\s+", " ", found[1]).rstrip(".") if found else ""
+def _source_in_header(code: str) -> str:
+    """The text after `-- Source:` in the header of a model, up to the end of the comment."""
+    match = re.search(r"^-- Source: (.*(?:\n--   .*)*)", code, re.MULTILINE)
+    return re.sub(r"\n--\s+", " ", match[1]).rstrip(".") if match else ""
 
 
-def _read(node: Mapping[str, Any]) -> list[str]:
-    """The tables that a model without such a header reads, of names like model.campus.dim_term."""
+def _inputs(node: Mapping[str, Any]) -> list[str]:
+    """The names of the tables that a node reads, such as dim_term of model.campus.dim_term."""
     return [".".join(name.split(".")[2:]) for name in node.get("depends_on", {}).get("nodes", ())]

@@ -1,9 +1,9 @@
-"""Closed semesters in a file of their own: what a build takes from it, and what it makes anew there.
+"""Closed semesters in a frozen file: which rows a build reads from it, and which it makes anew.
 
-A table that is divided has the rows of closed semesters in the frozen file, and the others in the shard's.
-Models that are not divided read both as one, and are made whole. The rows of a divided model in closed
-semesters are made of such rows of other divided tables, and of what its yml names of the rest (`frozen` under
-its `meta`): of these alone, so that they are made anew where one of them is another, and stay otherwise."""
+A divided table has its rows of closed semesters in the frozen file, and its other rows in the shard's file.
+A model that is not divided reads both files as one table. A divided model makes its rows of closed semesters
+from the frozen rows of other divided tables, and from the columns of other tables that its yml names
+(`meta.frozen`). These rows are made anew only if one of these inputs has changed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ import duckdb
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.sql import transaction
-from warehouse.publish.compiled_models import Check, Model, Narrowed, Project
-from warehouse.publish.dbt_project import ModelsBroken
+from warehouse.publish.models.compiled_models import Check, Model, Narrowed, Project
+from warehouse.publish.models.dbt_project import ModelsBroken
 from warehouse.published.union import DIVIDED as DIVIDED_THERE
 
 #: The private file of a build.
 FILE = "frozen.duckdb"
-#: Tables of the lake that are divided, of those that have slices by semester: the ones with many rows.
+#: The divided tables of the lake: those with slices by semester and many rows.
 DIVIDED = ("attendance_records", "attendance_sessions", "scores")
-#: Tables of a file that are divided with them.
+#: The divided tables of a file that no model makes.
 TABLES = frozenset({*(f"raw.{name}" for name in DIVIDED), "quality.slices"})
-#: In the frozen file: which semesters it has, by the ids of the models.
+#: The table of the frozen file that lists its semesters, by the ids of the models.
 SEMESTERS = "closed_semesters"
-#: The names of the two databases of a build; the first is that of the compiled SQL.
+#: The names of a build's two databases; the compiled SQL uses the first.
 SHARD, FROZEN = "campus", "frozen"
 
 
 class MixedSemesters(Exception):
-    """Rows of closed semesters and of open ones cannot be told apart in some schools."""
+    """In some schools, rows belong to a closed semester and to an open one."""
 
     def __init__(self, model: str, schools: Iterable[int]) -> None:
         self.schools = frozenset(schools)
@@ -48,7 +48,7 @@ class Divided:
     def __init__(self, project: Project) -> None:
         self._models = {model.name: model for model in project.models}
         self.tables = set(TABLES)
-        #: Views of divided tables, which have the rows of both as these do.
+        #: Views of divided tables, which are divided like them.
         self._views = set[str]()
         for model in project.models:
             if model.frozen is not None:
@@ -67,10 +67,16 @@ class Divided:
         return not (self.tables | self._views).isdisjoint(names)
 
     def _model(self, model: Model) -> Model:
-        """A model that is not divided reads the whole of the others. One that is, and a view of divided
-        tables, mean those of the shard's file."""
+        """The model with SQL for both files. A divided model, or a view of divided tables, reads the shard's
+        file alone."""
         if self.includes(model) or not self._is_divided(model.inputs):
             return model
+        if model.by_semester is not None:
+            reads = model.by_semester.items()
+            of_both = {
+                name: replace(part, rows=self._whole(_place(SHARD, name), [name])) for name, part in reads
+            }
+            return replace(model, by_semester=of_both)
         return replace(model, sql=self._whole(model.sql, model.inputs))
 
     def _check(self, check: Check) -> Check:
@@ -79,7 +85,7 @@ class Divided:
     def _whole(self, sql: str, inputs: Iterable[str]) -> str:
         for name in inputs:
             if name in self.tables:
-                both = " UNION ALL ".join(f"FROM {_place(one, name)}" for one in (SHARD, FROZEN))
+                both = " UNION ALL ".join(f"FROM {_place(database, name)}" for database in (SHARD, FROZEN))
                 sql = sql.replace(_place(SHARD, name), f"({both})")
             elif name in self._views:
                 view = self._models[name]
@@ -87,11 +93,11 @@ class Divided:
         return sql
 
     def includes(self, model: Model) -> bool:
-        """Whether a model is a divided table, or a view of some."""
+        """Whether a model is a divided table, or a view of divided tables."""
         return model.name in self.tables or model.name in self._views
 
     def closed(self, model: Model) -> str:
-        """The query for the rows of a divided model in closed semesters; of a view as it is written."""
+        """The query for a divided model's rows in closed semesters; for a view, its own SQL."""
         return self._closed(model.sql, model.inputs, model) if model.frozen is not None else model.sql
 
     def _closed(self, sql: str, inputs: Iterable[str], model: Model) -> str:
@@ -105,7 +111,7 @@ class Divided:
             elif name in model.frozen.reads:
                 made_of = f"({narrowed(name, model.frozen.reads[name])})"
             else:
-                raise ModelsBroken(f"{model.name}: meta.frozen.reads says nothing of {name}")
+                raise ModelsBroken(f"{model.name}: meta.frozen.reads does not name {name}")
             sql = sql.replace(_place(SHARD, name), made_of)
         return sql
 
@@ -117,48 +123,49 @@ class Divided:
 
 
 def narrowed(name: str, to: Narrowed) -> str:
-    """The query for what closed semesters see of a table."""
+    """The query for the rows and columns of a table that closed semesters read."""
     query = f"SELECT {listed(to.columns)} FROM {_place(SHARD, name)}"
     if "semester_id" in to.columns:
         query += f" SEMI JOIN {FROZEN}.quality.{SEMESTERS} USING (school_id, semester_id)"
-    return f"{query} WHERE {to.where}" if to.where else query
+    return f"{query} WHERE {to.condition}" if to.condition else query
 
 
 @dataclass
 class FrozenBuild:
-    """The frozen file of a shard under way. `published`: the one to go on from; None: there is none. `file`:
-    the new one, in private; it is there once anything in it is other than in the published one."""
+    """A shard's frozen file during a build."""
 
+    #: The published file to start from; None: there is none.
     published: Path | None
+    #: The new, private file; exists once its content differs from the published file.
     file: Path
 
     def forget(self) -> None:
-        """Delete what a build has left that was not published."""
+        """Delete the private file of an earlier build."""
         for left in (self.file, self.file.with_name(f"{self.file.name}.wal")):
             left.unlink(missing_ok=True)
 
     def begin(self) -> Path:
-        """The new file, to be written."""
+        """The new file, ready to be written: a copy of the published file, if there is one."""
         if not self.file.exists() and self.published is not None:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.published, self.file)
         return self.file
 
     def attach(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Show it to a build."""
+        """Attach the new file to a build; without one, the published file read-only."""
         if self.file.exists():
             con.execute(f"ATTACH {literal(str(self.file))} AS {FROZEN}")
         else:
             con.execute(f"ATTACH {literal(str(self.published))} AS {FROZEN} (READ_ONLY)")
 
     def detach(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Be done with it, all of it on the disk."""
+        """Write everything to disk and detach the file."""
         if self.file.exists():
             con.execute(f"CHECKPOINT {FROZEN}")
         con.execute(f"DETACH {FROZEN}")
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Have the file that is attached be one that can be written."""
+        """Make the attached file writable: replace the published file by the new one."""
         if not self.file.exists():
             con.execute(f"DETACH {FROZEN}")
             self.begin()
@@ -167,7 +174,7 @@ class FrozenBuild:
 
 @dataclass
 class Freezer:
-    """Makes the rows of divided models in closed semesters, as far as what they are made of has changed."""
+    """Makes the rows of divided models in closed semesters, if their inputs have changed."""
 
     con: duckdb.DuckDBPyConnection
     file: FrozenBuild
@@ -175,13 +182,14 @@ class Freezer:
 
     @cached_property
     def _states(self) -> dict[str, str]:
-        """By divided table a name for its rows."""
+        """By divided table, the version of its rows."""
         raw = self.con.execute(f"SELECT table_name, content FROM {FROZEN}.quality.contents").fetchall()
         return dict(raw + self.con.execute(f"SELECT name, state FROM {FROZEN}.{DIVIDED_THERE}").fetchall())
 
     def freeze(self, model: Model) -> bool:
-        """Make the rows of a model, and write down that it is divided; of a view nothing is made. False: the
-        file has this already. Raises duckdb.Error."""
+        """Make a model's rows, and record that it is divided; a view is only recorded.
+
+        Returns False if the file has them already. Raises duckdb.Error."""
         sql = self.divided.closed(model)
         state = self._state(model, sql)
         if self._states.get(model.name) == state:
@@ -200,24 +208,24 @@ class Freezer:
         return True
 
     def _state(self, model: Model, sql: str) -> str:
-        """A name for all that the rows are made of."""
+        """A version of everything that the rows are made from."""
         if model.frozen is None:
             return hashlib.sha256(sql.encode()).hexdigest()[:16]
         made_of: list[object] = [sql, *(self._states[name] for name in self.divided.divided_inputs(model))]
         for name, to in model.frozen.reads.items():
-            query = f"SELECT count(*), sum(hash(held)) FROM ({narrowed(name, to)}) AS held"
+            query = f"SELECT count(*), sum(hash(input)) FROM ({narrowed(name, to)}) AS input"
             made_of.append(self.con.execute(query).fetchall())
         return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
 
     def rows(self, model: Model) -> int:
-        """How many rows of a divided model the file has."""
+        """The number of a divided model's rows in the file."""
         [(rows,)] = self.con.execute(f"SELECT count(*) FROM {_place(FROZEN, model.name)}").fetchall()
         return int(rows)
 
     def check_apart(self, model: Model) -> None:
-        """Raises MixedSemesters where a divided model has rows that belong in the other file."""
+        """Raises MixedSemesters if a divided model has rows that belong in the other file."""
         assert model.frozen is not None
-        shard, frozen = (_place(one, model.name) for one in (SHARD, FROZEN))
+        shard, frozen = (_place(database, model.name) for database in (SHARD, FROZEN))
         semesters = f"{FROZEN}.quality.{SEMESTERS}"
         queries = [
             f"SELECT school_id FROM (SELECT DISTINCT school_id, semester_id FROM {shard}) "
@@ -236,6 +244,6 @@ class Freezer:
 
 
 def _place(database: str, name: str) -> str:
-    """`schema.table` of a database, spelled as dbt does."""
+    """`schema.table` in a database, quoted as dbt does."""
     schema, _, table = name.partition(".")
     return f'"{database}"."{schema}"."{table}"'

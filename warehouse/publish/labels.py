@@ -1,37 +1,38 @@
-"""Names in Chinese and units of tables and columns, each said in one place.
+"""Labels of tables and columns: Chinese names and units, each stated once.
 
-A column of `raw` has them beside its field in the contract, one of `quality` beside its `Column`, one of a
-model or seed under `meta` of its yml. What is not said there, a column has of those of the same name in the
-tables that its model reads, where these agree. A bare name decides nothing: what is called `capacity`
-elsewhere may be measured in something else."""
+A contract states the label of a column of `raw`, a `Column` that of `quality`, a yml's `meta` that of a model
+or seed, and the catalogue of measures that of a column that shows one. A model's column without a label
+inherits it from the columns of the same name in the tables that the model reads, if these agree. Tables that
+the model does not read never count: their `capacity` may have another unit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warehouse.lake.log_tables import LOGS, MADE, Log
+from warehouse.lake.logs.tables import LOGS, MADE, Log
 from warehouse.lake.tables import BOOKKEEPING, PARAMS, ROW_NUMBER, SCHOOL_ID, Column, Table
+from warehouse.metrics import catalogue
 
-#: Ours in every table of the platform's rows.
-OURS = {column.name: column for column in (SCHOOL_ID, *BOOKKEEPING, ROW_NUMBER, PARAMS)}
-#: The schemas of such tables.
-OF_THE_PLATFORM = ("raw", "datasets", "reports")
+#: The columns that the warehouse adds to the platform's rows.
+ADDED = {column.name: column for column in (SCHOOL_ID, *BOOKKEEPING, ROW_NUMBER, PARAMS)}
+#: The schemas with the platform's rows.
+PLATFORM_SCHEMAS = ("raw", "datasets", "reports")
 
 Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Label:
-    """What is said of a table or column; None: nothing, "": that there is none."""
+    """The Chinese name and unit of a table or column. None: not stated; "": stated that there is none."""
 
     label_zh: str | None = None
     unit: str | None = None
 
 
 class Labels:
-    """Labels of tables, and of columns by what their tables are made of.
+    """Labels of tables and columns, stated or inherited.
 
     `manifest`: dbt's; `columns`: those of the file as (schema, table, column); `tables`: those of `raw`."""
 
@@ -46,7 +47,11 @@ class Labels:
         self._parents: dict[Place, tuple[Place, ...]] = {}
         self._readers: dict[Place, list[Place]] = {}
         self._stated: dict[tuple[str, ...], Label] = {}
-        self._known: dict[tuple[str, str, str], Label] = {}
+        measures = catalogue().metrics
+        self._cache: dict[tuple[str, str, str], Label] = {
+            place: Label(measures[name].label_zh, measures[name].unit)
+            for place, name in catalogue().shown_in().items()
+        }
         nodes = {**manifest["nodes"], **manifest["sources"]}
         for node in nodes.values():
             self._read_node(node, nodes)
@@ -58,42 +63,40 @@ class Labels:
             self._read_columns(("quality", log.name), log.columns)
 
     def of_table(self, schema: str, table: str) -> Label:
-        """What is said of a table itself."""
+        """The stated label of a table."""
         return self._stated.get((schema, table), Label())
 
     def of_column(self, schema: str, table: str, column: str) -> Label:
-        """What is said of a column, else what it inherits."""
+        """The label of a column: stated, or else inherited."""
         place = (schema, table, column)
-        if place not in self._known:
+        if place not in self._cache:
             own, above = self.stated(*place), self.inherited(*place)
-            self._known[place] = Label(
+            self._cache[place] = Label(
                 above.label_zh if own.label_zh is None else own.label_zh,
                 above.unit if own.unit is None else own.unit,
             )
-        return self._known[place]
+        return self._cache[place]
 
     def stated(self, schema: str, table: str, column: str) -> Label:
-        """What is said of a column itself."""
-        ours = OURS.get(column) if schema in OF_THE_PLATFORM else None
-        return _label(ours) if ours else self._stated.get((schema, table, column), Label())
+        """The label that is stated for a column."""
+        added = ADDED.get(column) if schema in PLATFORM_SCHEMAS else None
+        return _label(added) if added else self._stated.get((schema, table, column), Label())
 
     def inherited(self, schema: str, table: str, column: str) -> Label:
-        """What the columns of this name agree on in the tables that a model reads."""
-        above = [
+        """The label on which the columns of this name agree in the tables that a model reads."""
+        labels = [
             self.of_column(*parent, column)
             for parent in self._parents.get((schema, table), ())
             if (*parent, column) in self._columns
         ]
-        return Label(_agreed(each.label_zh for each in above), _agreed(each.unit for each in above))
+        return _agreed_label(labels)
 
     def of_renamed(self, view: Place, column: str) -> Label:
-        """What is said of a column that a view of staging has renamed: by the models that read it."""
-        said = [
-            self._stated[*reader, column]
-            for reader in self._readers.get(view, ())
-            if (*reader, column) in self._stated
-        ]
-        return Label(_agreed(each.label_zh for each in said), _agreed(each.unit for each in said))
+        """The label of a column that a view of staging has renamed, as the models that read it state."""
+        readers = self._readers.get(view, ())
+        return _agreed_label(
+            [self._stated[*reader, column] for reader in readers if (*reader, column) in self._stated]
+        )
 
     def _read_columns(self, place: Place, columns: Iterable[Column]) -> None:
         for column in columns:
@@ -105,9 +108,9 @@ class Labels:
         self._parents[place] = tuple(_place(nodes[name]) for name in above)
         for parent in self._parents[place]:
             self._readers.setdefault(parent, []).append(place)
-        self._stated[place] = _said(node)
+        self._stated[place] = _label_in_yml(node)
         for name, column in node.get("columns", {}).items():
-            self._stated[*place, name] = _said(column)
+            self._stated[*place, name] = _label_in_yml(column)
 
 
 def _place(node: Mapping[str, Any]) -> Place:
@@ -118,9 +121,13 @@ def _label(column: Column) -> Label:
     return Label(column.label_zh, column.unit)
 
 
-def _said(node: Mapping[str, Any]) -> Label:
+def _label_in_yml(node: Mapping[str, Any]) -> Label:
     meta = node.get("config", {}).get("meta", {})
     return Label(meta.get("label_zh"), meta.get("unit"))
+
+
+def _agreed_label(labels: Sequence[Label]) -> Label:
+    return Label(_agreed(label.label_zh for label in labels), _agreed(label.unit for label in labels))
 
 
 def _agreed(values: Iterable[str | None]) -> str | None:

@@ -18,45 +18,45 @@ from pyarrow import parquet
 from warehouse.age import PROVEN
 from warehouse.files import flush, make_read_only, put_in_place
 from warehouse.identifiers import literal
-from warehouse.lake.log_tables import STANDINGS, Log
+from warehouse.lake.logs.tables import STANDINGS, Log
 from warehouse.lake.tables import TIMESTAMP, Column
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from warehouse.published.manifest import NAME
 
 FILE = "campus.duckdb"
-#: In a home: the next build goes on from nothing, since rooms of the published file may hold what was
-#: forgotten.
+#: A marker file in a home: the next build starts from nothing, since free blocks of the published file may
+#: still hold erased rows.
 ANEW = "build_anew"
 
 CHECK_RESULTS = Log(
     name="check_results",
-    comment="Checks of the models, as of this file",
+    comment="Results of the checks of this file",
     label_zh="检查结果",
     columns=(
         Column("name", pa.string(), "Name of the check", label_zh="名称"),
-        Column("model", pa.string(), "Model or table that it checks", label_zh="模型"),
+        Column("model", pa.string(), "Model or table that is checked", label_zh="模型"),
         Column("status", pa.string(), "pass, warn, fail or error", label_zh="状态"),
-        Column("failures", pa.int64(), "Rows that break it", label_zh="违例行数", unit="rows"),
-        Column("message", pa.string(), "What it found", label_zh="说明"),
-        Column("checked_at", TIMESTAMP, "When it ran", label_zh="检查时间"),
+        Column("failures", pa.int64(), "Rows that break the check", label_zh="违规行数", unit="rows"),
+        Column("message", pa.string(), "Finding; null: none", label_zh="说明"),
+        Column("checked_at", TIMESTAMP, "Time of the check", label_zh="检查时间"),
     ),
 )
 PUBLICATION = Log(
     name="publication",
-    comment="What this file is: one row",
+    comment="Name, time and version of this file: one row",
     label_zh="发布信息",
     columns=(
         Column(
             "generation",
             pa.string(),
-            "Name of the published file, as below generations/",
+            "Name of the published file below generations/",
             label_zh="文件版本",
         ),
-        Column("published_at", TIMESTAMP, "When it was published", label_zh="发布时间"),
+        Column("published_at", TIMESTAMP, "Time of publication", label_zh="发布时间"),
         Column(
             "models_version",
             pa.string(),
-            "The models and thresholds that it was built by, a name for their state",
+            "Version of the models and thresholds that built it",
             label_zh="模型版本",
         ),
         Column(
@@ -71,15 +71,16 @@ PUBLICATION = Log(
 
 @dataclass(frozen=True)
 class Generation:
-    """A published file that is kept; `name` is the time of its publication."""
+    """A published file below generations/; `name` is the time of its publication."""
 
     name: str
     path: Path
 
 
 def record_checks(con: duckdb.DuckDBPyConnection, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write results of checks into a file not yet published, in the place of their last ones; columns of
-    CHECK_RESULTS left out are null."""
+    """Write results of checks into a file not yet published, and replace earlier results of these checks.
+
+    `rows`: of CHECK_RESULTS; columns left out are null."""
     checked = [{"checked_at": now(), **row} for row in rows]
     con.register("checked", pa.Table.from_pylist(checked, schema=CHECK_RESULTS.lake_schema))
     con.execute("DELETE FROM quality.check_results WHERE name IN (SELECT name FROM checked)")
@@ -87,15 +88,15 @@ def record_checks(con: duckdb.DuckDBPyConnection, rows: Iterable[Mapping[str, An
 
 
 def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None = None) -> Generation:
-    """Move the finished file to `home`/campus.duckdb and keep it, with the last ones, below generations/.
+    """Move the finished file to `home`/campus.duckdb; below generations/ it stays with the last `keep` files.
 
-    `path` must be on the same file system as `home`. Whoever has the old file open keeps its content; whoever
-    opens it after the move sees the new one. A crash leaves the one or the other, whole.
+    `path` must be on the same file system as `home`. Readers that have the old file open keep its content;
+    readers that open it after the move get the new file. A crash leaves either file whole.
     """
     (home / "generations").mkdir(parents=True, exist_ok=True)
     published_at = now()
     name = published_at.strftime(NAME)
-    sealed(path, name, published_at, models_version)
+    record_publication(path, name, published_at, models_version)
     make_read_only(path)
     generation = put_generation(path, home, name, keep)
     (home / ANEW).unlink(missing_ok=True)
@@ -103,8 +104,9 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
 
 
 def put_generation(path: Path, folder: Path, name: str, keep: int) -> Generation:
-    """Move a finished file to `folder`/campus.duckdb, and keep it below generations/ (which is there) by its
-    name. Of older generations `keep` stay, this one included."""
+    """Move a finished file to `folder`/campus.duckdb, and link it as `name` below generations/, which exists.
+
+    The latest `keep` generations stay, this one included."""
     flush(path)
     generation = Generation(name, folder / "generations" / f"{name}.duckdb")
     generation.path.unlink(missing_ok=True)
@@ -117,8 +119,10 @@ def put_generation(path: Path, folder: Path, name: str, keep: int) -> Generation
     return generation
 
 
-def sealed(path: Path, generation: str, published_at: datetime, models_version: str | None) -> None:
-    """Write into a finished file what it is, the last that is ever written there."""
+def record_publication(
+    path: Path, generation: str, published_at: datetime, models_version: str | None
+) -> None:
+    """Fill quality.publication of a finished file: the last write to the file."""
     with closing(duckdb.connect(str(path))) as con:
         con.execute("DELETE FROM quality.publication")
         con.execute(
@@ -129,9 +133,10 @@ def sealed(path: Path, generation: str, published_at: datetime, models_version: 
 
 
 def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
-    """Write down beside the published file how the slices stood (`log_writer.standing_rows`) when the lake
-    was last seen to hold what the file does. Without it a night that changed nothing would leave the data as
-    old as the file says."""
+    """Record beside the published file how the slices stood when the file last proved equal to the lake.
+
+    `standings`: rows of `warehouse.load.logs.writer.standing_rows`. Without this record, data would seem to
+    age over nights that change nothing."""
     generation = generation_of(home / FILE)
     schema = STANDINGS.row_schema.append(pa.field("generation", pa.string()))
     rows = pa.Table.from_pylist([{**row, "generation": generation} for row in standings], schema=schema)
@@ -141,7 +146,7 @@ def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
 
 
 def generation_of(file: Path) -> str:
-    """The name under which a file was published. Raises duckdb.Error."""
+    """The generation of a published file. Raises duckdb.Error."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [(generation,)] = con.execute("SELECT generation FROM quality.publication").fetchall()
     name: str = generation
@@ -149,7 +154,7 @@ def generation_of(file: Path) -> str:
 
 
 def proven(home: Path) -> list[dict[str, Any]]:
-    """The standings that `prove` wrote down of the file that is published now; none: it is newer."""
+    """The standings that `prove` recorded for the file that is published now; none: the file is newer."""
     if not (home / PROVEN).exists():
         return []
     standings = f"read_parquet({literal(str(home / PROVEN))})"
@@ -163,9 +168,9 @@ def proven(home: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def kept_open(file: Path) -> Iterator[None]:
-    """Keep a published file open while several things are asked of it: DuckDB opens it once then, which takes
-    longer than most answers. One that cannot be opened is left to whoever asks."""
+def hold_open(file: Path) -> Iterator[None]:
+    """Hold a published file open during several queries, so that DuckDB opens it only once: opening takes
+    longer than most queries. Errors of opening are left to the queries."""
     with ExitStack() as stack:
         with suppress(duckdb.Error):
             stack.enter_context(closing(duckdb.connect(str(file), read_only=True)))
@@ -173,8 +178,7 @@ def kept_open(file: Path) -> Iterator[None]:
 
 
 def made_by(file: Path) -> str | None:
-    """The models_version of a published file; None: there is no file, it is damaged, or it is from before
-    that was written down."""
+    """The models_version of a published file; None: the file is missing, damaged, or too old to have it."""
     if not file.exists():
         return None
     try:
@@ -187,6 +191,6 @@ def made_by(file: Path) -> str | None:
 
 
 def generations(home: Path) -> list[Generation]:
-    """The files that are kept, latest first."""
+    """The generations that are kept, the latest first."""
     paths = (home / "generations").glob("*.duckdb")
     return [Generation(path.stem, path) for path in sorted(paths, reverse=True)]

@@ -1,1 +1,1 @@
-"""What is published in shards: the manifest that names the files, and how they are read as one."""
+"""The published files: audiences, shards and their manifest, and reading shards as one database."""

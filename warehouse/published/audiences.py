@@ -1,4 +1,4 @@
-"""Files for audiences: campus.duckdb without what an audience must not see, each in a folder of its own."""
+"""Audiences and their files: campus.duckdb without the columns that an audience must not see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-#: In the home: the folders of audiences that have none elsewhere, one by its name.
+#: The folder of the home for audiences without a folder elsewhere.
 FOLDER = "audiences"
 FILE = "campus.duckdb"
 GENERATIONS = "generations"
@@ -17,17 +17,17 @@ GENERATIONS = "generations"
 
 @dataclass(frozen=True)
 class Audience:
-    """Readers of a published file of their own."""
+    """A group of readers with a published file of their own."""
 
     name: str
     #: The folder of the file and its generations.
     folder: Path
     #: The schemas in the file; None: everything, as campus.duckdb has it.
     schemas: tuple[str, ...] | None = None
-    #: The privacy classes of columns that are left out. Unless it is empty, columns that have no class, or
-    #: may hold anything, are left out too.
+    #: The privacy classes of columns that are left out. Unless it is empty, columns without a class and
+    #: columns that may hold anything are left out too.
     without: frozenset[str] = frozenset()
-    #: The group that may read the file, beside its owner; None: the group of whoever publishes.
+    #: The system group that may read the file; None: the group of the publishing user.
     group: str | None = None
 
     @property
@@ -37,7 +37,7 @@ class Audience:
 
     @property
     def definition(self) -> str:
-        """What the file has, as the file itself states it."""
+        """The schemas of the file and the classes left out, as the file itself records them."""
         schemas = "all" if self.schemas is None else ", ".join(sorted(self.schemas))
         return f"schemas: {schemas}; without: {', '.join(sorted(self.without)) or 'nothing'}"
 
@@ -48,8 +48,7 @@ class Audience:
 
 
 def audience_files(home: Path, audiences: Iterable[Audience]) -> Iterator[Path]:
-    """Every file of an audience that this home has published and still has: of `audiences`, and in the home
-    of those that the settings no longer name."""
+    """All files of `audiences`, and files in the home of audiences that the settings no longer name."""
     folders = {audience.folder for audience in audiences}
     folders |= {folder for folder in (home / FOLDER).glob("*") if folder.is_dir()}
     for folder in sorted(folders):
@@ -67,7 +66,7 @@ def group_problem(home: Path, audience: Audience) -> str | None:
         return f"{who}: there is no group {audience.group} on this machine: make it (groupadd)"
     if os.geteuid() != 0 and group not in {os.getegid(), *os.getgroups()}:
         return (
-            f"{who}: whoever runs campus is no member of the group {audience.group}, and cannot give files "
+            f"{who}: the user that runs campus is not in the group {audience.group}, and cannot give files "
             "to it: add that user to the group (usermod -aG), then log in again or restart the services"
         )
     if home in audience.folder.parents and not _lets_in(home, group):

@@ -1,4 +1,4 @@
-"""The manifest of a publication in shards: which file holds which schools, as one small object. Pure."""
+"""The manifest of a publication in shards: which file holds which schools. Pure."""
 
 from __future__ import annotations
 
@@ -7,75 +7,95 @@ from datetime import date, datetime, timedelta
 
 import msgspec
 
-#: How generations are named: by times, which sort as they follow each other.
+#: Generations are named by their times, so that they sort by age.
 NAME = "%Y%m%dT%H%M%S.%f"
+#: The end of the name of a shard's list of files of open tables.
+TABLE_FILES = ".tables.parquet"
 
 
 class FrozenFile(msgspec.Struct, frozen=True):
-    """The closed semesters of a shard, in a file of their own: of the tables that it has, the rows that the
-    shard's file lacks. `file`: below the root; `contents`: as `fill.contents_of` has them."""
+    """A shard's file of closed semesters: rows of its tables that the shard's main file lacks."""
 
     generation: str
+    #: Path below the root.
     file: str
     bytes: int
+    #: As `fill.contents_of` returns it.
     contents: dict[str, str] = {}
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """A published file of a shard. `generation`: the time of its publication, which names it; `file`: below
-    the root; `schools`: that it was built of; `models`: the models_version; `versions`: by folder of the lake
-    the version that was read; `contents` and `days`: as `fill.contents_of` and `days_of` have them; `frozen`:
-    the file with the rest of it; None: it is whole. `mixed`: schools with rows that lie in two semesters, so
-    that none of theirs is frozen."""
+    """A published file of a shard."""
 
+    #: Named by the time of publication.
     generation: str
+    #: Path below the root.
     file: str
+    #: The schools that it was built from.
     schools: tuple[int, ...]
+    #: The models_version.
     models: str
     bytes: int
+    #: By folder of the lake, the version that was read.
     versions: dict[str, int] = {}
+    #: As `fill.contents_of` returns it.
     contents: dict[str, str] = {}
+    #: As `fill.days_of` returns it.
     days: dict[int, date] = {}
+    #: The file of closed semesters; None: all rows are in the main file.
     frozen: FrozenFile | None = None
+    #: Schools with rows that belong to two semesters, so that none of their rows are frozen.
     mixed: tuple[int, ...] = ()
+    #: The list of its files of open tables; empty: its models are not published as open tables.
+    table_files: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the files that it consists of."""
-        return (self.file, *([self.frozen.file] if self.frozen else []))
+        """The paths of the main file, the frozen file and the list of files of open tables."""
+        frozen = self.frozen.file if self.frozen else ""
+        return tuple(filter(None, (self.file, frozen, self.table_files)))
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """Schools that are published together. `published`: None: not yet. `problem`: why the last build of it
-    was not published; empty: it was."""
+    """Schools that are published together."""
 
     name: str
     schools: tuple[int, ...]
+    #: None: not published yet.
     published: ShardFile | None = None
+    #: Why the last build was not published; empty: it was.
     problem: str = ""
+
+    def table_files_of(self, models: str) -> str:
+        """The list of its files of open tables if these models made them, else empty."""
+        published = self.published
+        return published.table_files if published and published.models == models else ""
 
 
 class DistrictFile(msgspec.Struct, frozen=True):
-    """The published district.duckdb. `made_of`: the file of each shard that it was made of."""
+    """The published district.duckdb."""
 
     generation: str
+    #: Path below the root.
     file: str
     bytes: int
+    #: By shard, the file that it was made from.
     made_of: dict[str, str]
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """`generation`: its own name, of the time of the last change. `before`: the files that each of the
-    manifests before it named, the latest first."""
+    """The published files of all shards, and the district's."""
 
+    #: Named by the time of the last change.
     generation: str = ""
     schools_per_shard: int = 0
     shards: tuple[Shard, ...] = ()
     district: DistrictFile | None = None
+    #: The files that each earlier manifest named, the latest manifest first.
     before: tuple[tuple[str, ...], ...] = ()
 
     def shard(self, name: str) -> Shard:
-        """Raises KeyError where there is none of that name."""
+        """The shard of this name. Raises KeyError."""
         return {shard.name: shard for shard in self.shards}[name]
 
     def generation_of(self, name: str) -> str:
@@ -91,33 +111,43 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def files_of_shards(self) -> dict[str, str]:
-        """By name of the shard its published file."""
+        """The published file by shard name."""
         return {shard.name: file.file for shard, file in _published(self.shards)}
 
     @property
     def frozen_files(self) -> dict[str, str]:
-        """By name of the shard the file of its closed semesters, where it has one."""
+        """The file of closed semesters by shard name, for shards that have such a file."""
         return {shard.name: file.frozen.file for shard, file in _published(self.shards) if file.frozen}
 
     @property
+    def table_files(self) -> dict[str, str]:
+        """The list of files of open tables by shard name, for shards that have such a list."""
+        return {shard.name: file.table_files for shard, file in _published(self.shards) if file.table_files}
+
+    @property
+    def without_table_files(self) -> list[str]:
+        """The published shards that have no list of files of open tables."""
+        return sorted(shard.name for shard, file in _published(self.shards) if not file.table_files)
+
+    @property
     def kept_files(self) -> set[str]:
-        """The files that this manifest or one before it names."""
+        """The files that this manifest or an earlier one names."""
         return set(self.files).union(*self.before)
 
 
 def assigned(manifest: Manifest, schools: Collection[int], schools_per_shard: int) -> Manifest:
     """The manifest with a shard for each of `schools`.
 
-    A school stays where it is. New ones fill the last shard, then further ones; a place that a school leaves
-    stays empty, but in the last shard. With another number of schools per shard all are dealt anew, to shards
-    of new names; the old ones' files are read until the new ones are there."""
+    A school stays in its shard. New schools fill the last shard, then new shards; places that schools leave
+    in earlier shards stay empty. If `schools_per_shard` changes, all schools go to shards with new names; the
+    old shards' files are read until the new files are published."""
     shards = list(manifest.shards)
     if manifest.schools_per_shard != schools_per_shard:
         shards = [msgspec.structs.replace(shard, schools=()) for shard in shards]
         homeless = sorted(schools)
     else:
         shards = [
-            msgspec.structs.replace(shard, schools=tuple(one for one in shard.schools if one in schools))
+            msgspec.structs.replace(shard, schools=tuple(id for id in shard.schools if id in schools))
             for shard in shards
         ]
         homeless = sorted(set(schools).difference(*(shard.schools for shard in shards)))
@@ -137,7 +167,7 @@ def assigned(manifest: Manifest, schools: Collection[int], schools_per_shard: in
 
 
 def with_file(manifest: Manifest, name: str, file: ShardFile) -> Manifest:
-    """The manifest with a file of a shard published. A shard that is there no more stays away."""
+    """The manifest with a newly published file of a shard; without effect if the shard no longer exists."""
     shards = (
         msgspec.structs.replace(shard, published=file, problem="") if shard.name == name else shard
         for shard in manifest.shards
@@ -145,8 +175,30 @@ def with_file(manifest: Manifest, name: str, file: ShardFile) -> Manifest:
     return msgspec.structs.replace(manifest, shards=_in_use(shards))
 
 
+def without_tables(manifest: Manifest) -> Manifest:
+    """The manifest without any open tables."""
+    shards = tuple(
+        msgspec.structs.replace(shard, published=msgspec.structs.replace(shard.published, table_files=""))
+        if shard.published
+        else shard
+        for shard in manifest.shards
+    )
+    return msgspec.structs.replace(manifest, shards=shards)
+
+
+def without_models(manifest: Manifest, names: Collection[str]) -> Manifest:
+    """The manifest in which some shards need a build that reuses no files."""
+    shards = tuple(
+        msgspec.structs.replace(shard, published=msgspec.structs.replace(shard.published, models=""))
+        if shard.name in names and shard.published
+        else shard
+        for shard in manifest.shards
+    )
+    return msgspec.structs.replace(manifest, shards=shards)
+
+
 def with_problem(manifest: Manifest, name: str, problem: str) -> Manifest:
-    """The manifest that says why a shard was not published; empty: nothing is wrong with it."""
+    """The manifest with the reason why a shard was not published; empty: nothing is wrong with it."""
     shards = tuple(
         msgspec.structs.replace(shard, problem=problem) if shard.name == name else shard
         for shard in manifest.shards
@@ -155,8 +207,8 @@ def with_problem(manifest: Manifest, name: str, problem: str) -> Manifest:
 
 
 def schools_to_read(manifest: Manifest) -> dict[str, frozenset[int]]:
-    """By published shard the schools that are read of it: each school of one shard alone, of its own where
-    that has it already, else of the one that was published last."""
+    """The schools to read from each published shard: every school from exactly one shard. That is its own
+    shard if its published file has the school, else the shard published last that has it."""
     published = sorted(_published(manifest.shards), key=lambda pair: pair[1].generation)
     owner: dict[int, str] = {}
     for shard, file in published:
@@ -169,15 +221,20 @@ def schools_to_read(manifest: Manifest) -> dict[str, frozenset[int]]:
     }
 
 
+def later_generation(before: str, moment: datetime) -> str:
+    """The name of a generation at a moment, later than that of the generation before; "": there is none."""
+    if before:
+        moment = max(moment, datetime.strptime(before, NAME) + timedelta(microseconds=1))
+    return moment.strftime(NAME)
+
+
 def following(manifest: Manifest, before: Manifest, moment: datetime, keep: int) -> Manifest:
-    """The changed manifest as the one that follows `before`: with a name of its own, later than that one's.
-    `keep`: manifests whose files are kept, itself included."""
-    if before.generation:
-        moment = max(moment, datetime.strptime(before.generation, NAME) + timedelta(microseconds=1))
+    """The changed manifest as the successor of `before`, with a later generation.
+
+    `keep`: the number of manifests whose files are kept, this one included."""
     files = before.before if before.files == manifest.files else (before.files, *before.before)
-    return msgspec.structs.replace(
-        manifest, generation=moment.strftime(NAME), before=files[: max(keep, 1) - 1]
-    )
+    generation = later_generation(before.generation, moment)
+    return msgspec.structs.replace(manifest, generation=generation, before=files[: max(keep, 1) - 1])
 
 
 def encoded(manifest: Manifest) -> bytes:
@@ -195,11 +252,11 @@ def _published(shards: Iterable[Shard]) -> list[tuple[Shard, ShardFile]]:
 
 
 def _in_use(shards: Iterable[Shard]) -> tuple[Shard, ...]:
-    """The shards without those that have no school any more, once others' files hold what theirs does."""
+    """Drop the shards without schools whose published schools are all in files of other shards."""
     shards = tuple(shards)
-    held = {school for shard, file in _published(shards) if shard.schools for school in file.schools}
+    covered = {school for shard, file in _published(shards) if shard.schools for school in file.schools}
     return tuple(
         shard
         for shard in shards
-        if shard.schools or (shard.published and not held.issuperset(shard.published.schools))
+        if shard.schools or (shard.published and not covered.issuperset(shard.published.schools))
     )

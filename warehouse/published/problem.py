@@ -1,16 +1,15 @@
-"""Why the last build, or the file of an audience, was not published: notes in the home, for those who look in
-the morning."""
+"""Notes in the home for operators: why the last build, or an audience's file, was not published."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 PROBLEM = "build_problem.txt"
-OF_AUDIENCES = "audience_problem.txt"
+AUDIENCE_PROBLEM = "audience_problem.txt"
 
 
 def note_problem(home: Path, problem: str) -> None:
-    """Write down why the last build was not published; empty: it was, or had nothing to publish."""
+    """Record why the last build was not published; empty: it was, or had nothing to publish."""
     _note(home / PROBLEM, problem)
 
 
@@ -20,13 +19,13 @@ def last_problem(home: Path) -> str:
 
 
 def note_audiences(home: Path, problem: str) -> None:
-    """Write down what is wrong with the files of audiences; empty: nothing."""
-    _note(home / OF_AUDIENCES, problem)
+    """Record what is wrong with the files of audiences; empty: nothing."""
+    _note(home / AUDIENCE_PROBLEM, problem)
 
 
 def problem_of_audiences(home: Path) -> str:
-    """What was wrong with the files of audiences when they were last published; empty: nothing."""
-    return _noted(home / OF_AUDIENCES)
+    """The problem with the files of audiences when they were last published; empty: none."""
+    return _noted(home / AUDIENCE_PROBLEM)
 
 
 def _note(note: Path, problem: str) -> None:

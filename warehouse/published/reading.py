@@ -1,4 +1,4 @@
-"""What is published, opened to be read: a file as it is, shards as if they were one file."""
+"""Open published files for reading: a single file, or shards shown as one database."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from pyarrow import parquet
 from warehouse.age import PROVEN
 from warehouse.files import NO_PROGRESS_BAR
 from warehouse.published.manifest import Manifest, schools_to_read
-from warehouse.published.shards import Published, Shards, fetched, manifest
+from warehouse.published.shards import Published, Shards, fetched, read_manifest
 from warehouse.published.union import show_as_one
 
 Config = Mapping[str, str | bool | int | float | list[str]]
 
-#: Times that a manifest is read anew as files are gone that it names: whoever read it has slept for hours.
+#: Attempts to read a manifest and its files. A process that slept for hours may find that the files are gone.
 ATTEMPTS = 3
 
 
 @contextmanager
 def opened(published: Published, config: Config | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Read what is published, of one manifest; what is replaced meanwhile stays as it was for this reader.
-    Nothing that is published can be changed by it. `config`: DuckDB's.
+    """Open the published file or shards read-only. A publication meanwhile does not change what is read.
+
+    `config`: DuckDB's.
 
     Raises duckdb.Error, FileNotFoundError, PublicationBroken."""
     if isinstance(published, Path):
@@ -44,92 +45,95 @@ def opened(published: Published, config: Config | None = None) -> Iterator[duckd
 def opened_shards(
     shards: Shards, config: Config | None = None
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Manifest]]:
-    """The same of shards, and the manifest that is read."""
-    con, found = _attached(shards, config)
+    """Open shards read-only. Yields the connection and the manifest."""
+    con, manifest = _attached(shards, config)
     with closing(con):
-        yield con, found
+        yield con, manifest
 
 
 def _attached(shards: Shards, config: Config | None) -> tuple[duckdb.DuckDBPyConnection, Manifest]:
-    """A connection to the files of one manifest. Between its reading and theirs they may go."""
+    """A connection to the files of one manifest. The files may be deleted after the manifest is read."""
     for attempt in range(1, ATTEMPTS + 1):
-        found, files = _files(shards)
+        manifest, files = _files(shards)
         con = duckdb.connect(config=dict(config or {}))
         con.execute(NO_PROGRESS_BAR)
         try:
-            show_as_one(con, found, files)
+            show_as_one(con, manifest, files)
         except duckdb.IOException:
             con.close()
             if attempt == ATTEMPTS or all(file.exists() for file in files.values()):
                 raise
         else:
-            return con, found
+            return con, manifest
     raise AssertionError("the last attempt returns or raises")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Published files on this machine that `schools` are read of. `frozen`: closed semesters of theirs."""
+    """Schools, and the local files with their published rows."""
 
     schools: list[int]
     file: Path
+    #: The file with the closed semesters of the schools; None: all rows are in `file`.
     frozen: Path | None = None
 
 
 def parts_of(published: Published, schools: Sequence[int]) -> list[Part]:
-    """The files that some schools are read of, and which of them of each."""
+    """The files with the published rows of some schools, and the schools of each file."""
     if isinstance(published, Path):
         return [Part(list(schools), published)]
-    found, files = _files(published)
+    manifest, files = _files(published)
     parts = []
-    for name, held in schools_to_read(found).items():
-        mine = [school for school in schools if school in held]
-        frozen = found.frozen_files.get(name)
-        parts += [Part(mine, files[found.files_of_shards[name]], files[frozen] if frozen else None)]
+    for name, ids in schools_to_read(manifest).items():
+        in_shard = [school for school in schools if school in ids]
+        frozen = manifest.frozen_files.get(name)
+        parts += [Part(in_shard, files[manifest.files_of_shards[name]], files[frozen] if frozen else None)]
     return [part for part in parts if part.schools]
 
 
 def standings_of(shards: Shards) -> list[dict[str, Any]]:
-    """How the slices of each school stood when the published file of its shard was last proven to hold what
-    the lake does; none: that file is newer."""
+    """The status of each slice when the published file of its shard last equalled the lake. Schools whose
+    published file is newer have no rows."""
     try:
-        held = obstore.get(shards.objects, PROVEN)
+        stored = obstore.get(shards.objects, PROVEN)
     except FileNotFoundError:
         return []
-    rows: list[dict[str, Any]] = parquet.read_table(pa.BufferReader(bytes(held.bytes()))).to_pylist()
-    generations = {shard.published.generation for shard in manifest(shards).shards if shard.published}
+    rows: list[dict[str, Any]] = parquet.read_table(pa.BufferReader(bytes(stored.bytes()))).to_pylist()
+    published = (shard.published for shard in read_manifest(shards).shards)
+    generations = {file.generation for file in published if file}
     return [row for row in rows if row["generation"] in generations]
 
 
 def proven_by(published: Published, scratch: Path) -> Path:
-    """Where the standings are by which what is published was last proven, as of its generation; there may be
-    no such file. Of shards it is made in `scratch`."""
+    """The path of the file with the slice statuses for which the published data last equalled the lake. The
+    file may be missing.
+
+    For shards, the file is made in `scratch`, with the manifest's generation."""
     if isinstance(published, Path):
         return published.with_name(PROVEN)
-    rows, generation = standings_of(published), manifest(published).generation
-    if rows:
-        told = [{**row, "generation": generation} for row in rows]
-        parquet.write_table(pa.Table.from_pylist(told), scratch / PROVEN)
+    generation = read_manifest(published).generation
+    if rows := [{**row, "generation": generation} for row in standings_of(published)]:
+        parquet.write_table(pa.Table.from_pylist(rows), scratch / PROVEN)
     return scratch / PROVEN
 
 
 def _files(shards: Shards) -> tuple[Manifest, dict[str, Path]]:
-    """A manifest and the files of its shards on this machine, by their names in it."""
+    """The manifest, and local paths of its shards' files by their names in the manifest."""
     for _ in range(ATTEMPTS - 1):
-        found = manifest(shards)
+        manifest = read_manifest(shards)
         try:
-            return found, _fetched(shards, found)
+            return manifest, _fetched(shards, manifest)
         except FileNotFoundError:
             continue
-    found = manifest(shards)
-    return found, _fetched(shards, found)
+    manifest = read_manifest(shards)
+    return manifest, _fetched(shards, manifest)
 
 
-def _fetched(shards: Shards, found: Manifest) -> dict[str, Path]:
-    names = [*found.files_of_shards.values(), *found.frozen_files.values()]
+def _fetched(shards: Shards, manifest: Manifest) -> dict[str, Path]:
+    names = [*manifest.files_of_shards.values(), *manifest.frozen_files.values()]
     return dict(zip(names, fetched(shards, names), strict=True))
 
 
-def kept_beside(published: Published) -> Path:
-    """A folder of this machine for what is made again by itself of what is published."""
+def cache_folder(published: Published) -> Path:
+    """A local folder for files that can be made anew from the published data."""
     return published.parent if isinstance(published, Path) else published.cache

@@ -1,7 +1,7 @@
-"""Where shards are published: a folder, or a prefix in an object store, with the manifest beside the files.
+"""The place where shards are published: a folder, or a prefix in an object store, with the manifest.
 
-A file never changes under its name, and is there before a manifest names it. The manifest is replaced as a
-whole, and only by who has seen the one that is there: two that publish different shards at once both land.
+A file never changes under its name, and exists before a manifest names it. Writers replace the whole manifest
+with compare-and-swap, so two processes can publish different shards at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -22,93 +22,97 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
 from warehouse.files import flush, locked, make_read_only, put_in_place
-from warehouse.published.manifest import Manifest, decoded, encoded, following
+from warehouse.published.manifest import TABLE_FILES, Manifest, decoded, encoded, following
 from warehouse.stores import PATIENCE, is_remote, store_of
 
 MANIFEST = "manifest.json"
-#: How often a manifest that lost a race is changed again.
+#: Attempts to change the manifest while other processes change it.
 ATTEMPTS = 50
-#: How long a file stays that no kept manifest names: who has read an older manifest may be opening it, and
-#: who has just put it may be about to name it.
+#: How long a file stays that no kept manifest names. A reader of an older manifest may be opening it, or its
+#: writer may be about to name it.
 IN_USE = timedelta(hours=1)
 
 
 class PublicationBroken(Exception):
-    """What is published cannot be read or changed, and what to do."""
+    """The publication cannot be read or changed; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Shards:
-    """A publication in shards. `root`: a folder or s3://bucket/prefix; `cache`: a folder for copies of the
-    files of the latter; `keep`: manifests whose files are kept; `patience`: seconds for which a request to
-    the store is tried again while it is away. `freeze_after`: how long after its end a semester is published
-    in the frozen file of its shard; None: there are no such files."""
+    """A publication in shards."""
 
+    #: A folder or s3://bucket/prefix.
     root: str
+    #: The folder for local copies of an object store's files.
     cache: Path
+    #: The number of manifests whose files are kept.
     keep: int = 3
+    #: Seconds for which a request is retried while the store is unreachable.
     patience: float = PATIENCE
+    #: The time after its end when a semester moves to the frozen file of its shard; None: no frozen files.
     freeze_after: timedelta | None = None
+    #: Whether the models are published as open tables too.
+    has_tables: bool = False
 
     @property
     def is_remote(self) -> bool:
-        """Whether the files are in an object store, and read as copies."""
+        """Whether the files are in an object store, and read as local copies."""
         return is_remote(self.root)
 
     @cached_property
     def objects(self) -> ObjectStore:
-        """All that is below the root."""
+        """The objects below the root."""
         return store_of(self.root, self.patience)
 
     def exists(self) -> bool:
         """Whether anything is published."""
-        return bool(manifest(self).files)
+        return bool(read_manifest(self).files)
 
     def __str__(self) -> str:
         return f"{self.root}/{MANIFEST}"
 
 
-#: What a home publishes: one file, or shards.
+#: A home publishes a single file, or shards.
 Published = Path | Shards
 
 
 def size_of(published: Published) -> int:
-    """Bytes of what is published."""
+    """Bytes of the published files."""
     if isinstance(published, Path):
         return published.stat().st_size
-    files = [shard.published for shard in manifest(published).shards if shard.published]
+    files = [shard.published for shard in read_manifest(published).shards if shard.published]
     return sum(file.bytes + (file.frozen.bytes if file.frozen else 0) for file in files)
 
 
-def manifest(shards: Shards) -> Manifest:
-    """The manifest as it is now; an empty one where nothing was published yet. Raises PublicationBroken."""
+def read_manifest(shards: Shards) -> Manifest:
+    """Read the present manifest; an empty one if nothing was published yet. Raises PublicationBroken."""
     return _read(shards)[0]
 
 
 def change(
     shards: Shards, changed: Callable[[Manifest], Manifest], clock: Callable[[], datetime]
 ) -> Manifest:
-    """Change the manifest, again and again until nobody else has changed it meanwhile; returns the new one,
-    or the one that is there where `changed` finds nothing to change. `clock`: names its generation.
+    """Replace the manifest by `changed` of it; retries if another process changes it at the same time.
+
+    Returns the manifest that is published then. `clock`: gives the time that names its generation.
 
     Raises PublicationBroken."""
     for _ in range(ATTEMPTS):
         before, tag = _read(shards)
-        wanted = changed(before)
-        if wanted == before:
+        after = changed(before)
+        if after == before:
             return before
-        wanted = following(wanted, before, clock(), shards.keep)
-        if _swap(shards, encoded(wanted), tag):
-            return wanted
+        after = following(after, before, clock(), shards.keep)
+        if swap_object(shards, MANIFEST, encoded(after), tag):
+            return after
         time.sleep(random.uniform(0.01, 0.2))
     raise PublicationBroken(
-        f"{shards}: others changed it {ATTEMPTS} times meanwhile; publish again with `campus build`"
+        f"{shards}: other processes changed it {ATTEMPTS} times meanwhile; publish again with `campus build`"
     )
 
 
 def put(shards: Shards, file: Path, name: str) -> None:
-    """Move a file below the root, to a name that nothing has yet. Nobody reads it before a manifest names
-    it."""
+    """Move a file to a new name below the root. Nobody reads the file before a manifest names it."""
     if shards.is_remote:
         obstore.put(shards.objects, name, file)
         file.unlink()
@@ -122,8 +126,9 @@ def put(shards: Shards, file: Path, name: str) -> None:
 
 
 def fetched(shards: Shards, names: Sequence[str]) -> list[Path]:
-    """The paths of published files on this machine, in their order: copies where they are elsewhere. Raises
-    FileNotFoundError where one is gone, as after a long pause."""
+    """Local paths of published files, in the order of `names`; files of an object store are copied.
+
+    Raises FileNotFoundError if a file is gone, as after a long pause."""
     if shards.is_remote:
         return [_copied(shards, name) for name in names]
     paths = [Path(shards.root) / name for name in names]
@@ -133,8 +138,8 @@ def fetched(shards: Shards, names: Sequence[str]) -> list[Path]:
 
 
 def _copied(shards: Shards, name: str) -> Path:
-    """A copy of a file, made if need be. A file never changes under its name, so that a copy is good for
-    ever; those of files that are gone go with them."""
+    """The local copy of a file, made if missing. A copy never expires, since no file changes under its name;
+    copies of deleted files are deleted too."""
     target = shards.cache / name
     if target.exists():
         return target
@@ -151,66 +156,81 @@ def _copied(shards: Shards, name: str) -> Path:
 
 
 def _is_kept(shards: Shards, copy: Path) -> bool:
-    return str(copy.relative_to(shards.cache)) in manifest(shards).kept_files
+    return str(copy.relative_to(shards.cache)) in read_manifest(shards).kept_files
 
 
 def clean(shards: Shards, age: timedelta = IN_USE) -> list[str]:
-    """Delete the files that neither the manifest nor one of those kept before it names; their names. One that
-    is younger than `age` stays."""
+    """Delete the files that no kept manifest names and that are at least `age` old; returns their names."""
     listed = [entry for page in obstore.list(shards.objects) for entry in page]
-    kept = manifest(shards).kept_files
+    kept_files = read_manifest(shards).kept_files
     until = datetime.now(UTC) - age
     unused = [
         entry["path"]
         for entry in listed
-        if entry["path"].endswith(".duckdb")
+        if entry["path"].endswith((".duckdb", TABLE_FILES))
         and "/" in entry["path"]
-        and entry["path"] not in kept
+        and entry["path"] not in kept_files
         and entry["last_modified"] < until
     ]
-    if unused:
-        obstore.delete(shards.objects, unused)
+    delete_objects(shards, unused)
     return unused
 
 
+def delete_objects(shards: Shards, names: Iterable[str]) -> None:
+    """Delete files below the root; another process may delete them at the same time."""
+    names = list(names)
+    if not shards.is_remote:
+        for name in names:
+            (Path(shards.root) / name).unlink(missing_ok=True)
+    elif names:
+        obstore.delete(shards.objects, names)
+
+
 def _read(shards: Shards) -> tuple[Manifest, str | None]:
-    """The manifest and the tag of its state; None: there is none yet."""
-    if not shards.is_remote and not Path(shards.root).exists():
-        return Manifest(), None
+    """The manifest and its ETag; None: there is no manifest yet."""
     try:
-        found = obstore.get(shards.objects, MANIFEST)
-        return decoded(bytes(found.bytes())), found.meta["e_tag"]
-    except FileNotFoundError:
-        return Manifest(), None
+        data, tag = read_object(shards, MANIFEST)
+        return (Manifest() if tag is None else decoded(data)), tag
     except msgspec.MsgspecError as error:
         raise PublicationBroken(
-            f"{shards} is not what this version writes ({error}): move it away, and publish again with "
+            f"{shards} is not a manifest of this version ({error}): move it away, and publish again with "
             "`campus build`"
         ) from error
 
 
-def _swap(shards: Shards, data: bytes, tag: str | None) -> bool:
-    """Put the manifest in the place of the one with this tag; False: that is not there any more."""
+def read_object(shards: Shards, name: str) -> tuple[bytes, str | None]:
+    """The content and the ETag of an object that `swap_object` wrote; (b"", None): it does not exist."""
+    if not shards.is_remote and not Path(shards.root).exists():
+        return b"", None
+    try:
+        stored = obstore.get(shards.objects, name)
+        return bytes(stored.bytes()), stored.meta["e_tag"]
+    except FileNotFoundError:
+        return b"", None
+
+
+def swap_object(shards: Shards, name: str, data: bytes, tag: str | None) -> bool:
+    """Replace the object with this ETag; None: create it. False: another process has replaced it."""
     if not shards.is_remote:
-        return _swap_file(shards, data, tag)
+        return _swap_file(shards, name, data, tag)
     try:
         if tag is None:
-            obstore.put(shards.objects, MANIFEST, data, mode="create")
+            obstore.put(shards.objects, name, data, mode="create")
         else:
-            obstore.put(shards.objects, MANIFEST, data, mode={"e_tag": tag})
+            obstore.put(shards.objects, name, data, mode={"e_tag": tag})
     except (AlreadyExistsError, PreconditionError):
         return False
     return True
 
 
-def _swap_file(shards: Shards, data: bytes, tag: str | None) -> bool:
-    """The same on a disk, where a put is a rename and has no condition: a lock stands for that."""
+def _swap_file(shards: Shards, name: str, data: bytes, tag: str | None) -> bool:
+    """The same on a disk: a put there is a rename without a condition, so a lock guards it."""
     root = Path(shards.root)
     root.mkdir(parents=True, exist_ok=True)
     with locked(root / ".lock"):
-        if _read(shards)[1] != tag:
+        if read_object(shards, name)[1] != tag:
             return False
-        obstore.put(shards.objects, MANIFEST, data)
-        flush(root / MANIFEST)
-        flush(root)
+        obstore.put(shards.objects, name, data)
+        flush(root / name)
+        flush((root / name).parent)
     return True

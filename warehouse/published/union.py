@@ -1,4 +1,4 @@
-"""Files of shards shown as one database: views of the tables' names over all of them."""
+"""Shows the files of shards as one database: views with the tables' names over all files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import duckdb
 from warehouse.identifiers import literal, quoted
 from warehouse.published.manifest import Manifest, schools_to_read
 
-#: The name of the database that a file is built as: its macros have it in them.
+#: The database name under which a file is built; macros of the file contain it.
 DATABASE = "campus"
-#: What names the school of a row, the first that a table has: a dataset may have the other, too.
+#: The column with the school of a row is the first that a table has: a dataset may have both.
 SCHOOL_COLUMNS = ("_school_id", "school_id")
-#: The schema of tables that are the same in all files: thresholds and vocabularies.
+#: The schema whose tables are the same in all files: thresholds and vocabularies.
 EVERYWHERE = "seeds"
-#: In a frozen file: what is divided between it and the file of its shard, tables and views.
+#: The table of a frozen file that names the tables and views divided between it and the shard's file.
 DIVIDED = "quality.divided"
-#: Tables of `quality` that say something of a file as a whole, and what they say of all together.
-OF_A_FILE = {
+#: Tables of `quality` about a file as a whole, and the queries that combine them over all files.
+COMBINED = {
     "publication": """
         SELECT {generation} AS generation, max(published_at) AS published_at,
             max_by(models_version, published_at) AS models_version,
@@ -36,6 +36,11 @@ OF_A_FILE = {
         FROM ({rows}) GROUP BY name
     """,
     "contents": "SELECT DISTINCT * FROM ({rows})",
+    "relations": """
+        SELECT DISTINCT ON (table_name, check_name, columns) * FROM ({rows}) ORDER BY checked_at DESC
+    """,
+    "lineage": "SELECT DISTINCT * FROM ({rows})",
+    "metrics": "SELECT DISTINCT ON (metric) * FROM ({rows})",
     "dictionary": "SELECT DISTINCT ON (schema_name, table_name, column_name) * FROM ({rows})",
 }
 RELATIONS = """
@@ -59,31 +64,43 @@ MACROS = """
         schema_name, function_name, parameters, macro_definition
     FROM duckdb_functions()
     WHERE starts_with(database_name, 'shard_') AND function_type = 'table_macro' AND NOT internal
+        AND NOT starts_with(function_name, 'metric_')
+"""
+#: A file with `quality.metrics`, which has the statements of the macros of measures: duckdb_functions() does
+#: not show the defaults of parameters.
+WITH_METRICS = """
+    SELECT database_name FROM duckdb_tables()
+    WHERE starts_with(database_name, 'shard_') AND (schema_name, table_name) = ('quality', 'metrics')
+    ORDER BY database_name LIMIT 1
 """
 
 
 @dataclass
 class _Copy:
-    """A table as one of the files has it."""
+    """A table's comment and columns in a single file."""
 
     comment: str | None
     columns: set[str] = field(default_factory=set)
 
 
-def show_as_one(con: duckdb.DuckDBPyConnection, found: Manifest, files: Mapping[str, Path]) -> None:
-    """Attach the files of a manifest, by their names there, and use a database with views over all of them.
-    A question about one school reads the row groups of its shard alone."""
+def show_as_one(con: duckdb.DuckDBPyConnection, manifest: Manifest, files: Mapping[str, Path]) -> None:
+    """Attach the files of a manifest and use a database with views over all of them.
+
+    `files`: local paths by the names in the manifest. A query about one school reads its shard alone."""
     con.execute(f"ATTACH ':memory:' AS {DATABASE}")
     con.execute(f"USE {DATABASE}")
-    databases = [(_database(name), file) for name, file in found.files_of_shards.items()]
-    databases += [(_frozen(name), file) for name, file in found.frozen_files.items()]
+    databases = [(_database(name), file) for name, file in manifest.files_of_shards.items()]
+    databases += [(_frozen(name), file) for name, file in manifest.frozen_files.items()]
     for database, file in sorted(databases):
         con.execute(f"ATTACH {literal(str(files[file]))} AS {database} (READ_ONLY)")
     con.begin()
-    _show_tables(con, found)
+    _show_tables(con, manifest)
     for schema, name, parameters, definition in con.execute(MACROS).fetchall():
         given = ", ".join(parameters)
         con.execute(f"CREATE MACRO {quoted(schema)}.{quoted(name)}({given}) AS TABLE {definition}")
+    for (database,) in con.execute(WITH_METRICS).fetchall():
+        for (statement,) in con.execute(f"SELECT macro FROM {database}.quality.metrics").fetchall():
+            con.execute(statement)
     con.commit()
 
 
@@ -92,53 +109,55 @@ def _database(shard: str) -> str:
 
 
 def _frozen(shard: str) -> str:
-    """The closed semesters of a shard: further rows of some of its tables."""
+    """The database of a shard's closed semesters."""
     return f"{_database(shard)}_frozen"
 
 
-def _show_tables(con: duckdb.DuckDBPyConnection, found: Manifest) -> None:
-    """Make a view of each table and view of the files."""
-    read = schools_to_read(found)
-    latest = {_database(name): read[name] for name in sorted(read, key=found.generation_of, reverse=True)}
-    frozen = {_frozen(name): read[name] for name in found.frozen_files}
-    again = _divided_views(con, list(latest), frozen)
+def _show_tables(con: duckdb.DuckDBPyConnection, manifest: Manifest) -> None:
+    """Make a view for each table and view of the files."""
+    schools = schools_to_read(manifest)
+    latest_first = sorted(schools, key=manifest.generation_of, reverse=True)
+    shards = {_database(name): schools[name] for name in latest_first}
+    frozen = {_frozen(name): schools[name] for name in manifest.frozen_files}
+    divided_views = _divided_views(con, list(shards), frozen)
     for (schema, table), copies in _copies(con).items():
-        of_a_file = OF_A_FILE.get(table) if schema == "quality" else None
-        mine = {database: schools for database, schools in latest.items() if database in copies}
-        # What a frozen file has for itself is not shown.
-        if not mine or f"{schema}.{table}" in again:
+        combined = COMBINED.get(table) if schema == "quality" else None
+        sources = {database: ids for database, ids in shards.items() if database in copies}
+        # Tables that only frozen files have are not shown.
+        if not sources or f"{schema}.{table}" in divided_views:
             continue
         con.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         name = f"{quoted(schema)}.{quoted(table)}"
-        first = copies[next(iter(mine))]
-        if of_a_file is None:
-            mine |= {database: schools for database, schools in frozen.items() if database in copies}
-        query = _query(schema, name, first, mine)
-        if of_a_file is not None:
-            query = of_a_file.format(rows=query, generation=literal(found.generation))
+        first = copies[next(iter(sources))]
+        if combined is None:
+            sources |= {database: ids for database, ids in frozen.items() if database in copies}
+        query = _query(schema, name, first, sources)
+        if combined is not None:
+            query = combined.format(rows=query, generation=literal(manifest.generation))
         con.execute(f"CREATE VIEW {name} AS {query}")
-        # Those of its columns are in quality.dictionary: to say thousands of them takes longer than all else.
+        # Comments on thousands of columns would take longer than all else; quality.dictionary has them.
         con.execute(f"COMMENT ON VIEW {name} IS {literal(first.comment or '')}")
-    for name, (sql, comment) in again.items():
+    for name, (sql, comment) in divided_views.items():
         con.execute(sql)
         con.execute(f"COMMENT ON VIEW {name} IS {literal(comment or '')}")
 
 
 def _divided_views(
-    con: duckdb.DuckDBPyConnection, latest: list[str], frozen: Collection[str]
+    con: duckdb.DuckDBPyConnection, shards: list[str], frozen: Collection[str]
 ) -> dict[str, tuple[str, str | None]]:
-    """The views of divided tables, as statements and comments: in a file they show its own rows alone."""
+    """Statements and comments of the views of divided tables. They are made anew over the union, since a
+    file's own view shows only its own rows."""
     divided = {
         name
         for database in frozen
         for (name,) in con.execute(f"SELECT name FROM {database}.{DIVIDED}").fetchall()
     }
-    views = con.execute(VIEWS, {"files": latest}).fetchall() if divided else []
+    views = con.execute(VIEWS, {"files": shards}).fetchall() if divided else []
     return {name: (sql, comment) for name, sql, comment in views if name in divided}
 
 
 def _copies(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, _Copy]]:
-    """By schema and table what each database has of it."""
+    """The copies of each table, by schema and table, then by database."""
     copies = defaultdict[tuple[str, str], dict[str, _Copy]](dict)
     for schema, table, database, comment in con.execute(RELATIONS).fetchall():
         copies[schema, table][database] = _Copy(comment)
@@ -148,8 +167,10 @@ def _copies(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, _
 
 
 def _query(schema: str, name: str, first: _Copy, schools: Mapping[str, Collection[int]]) -> str:
-    """All rows. `schools`: those that are read of each database that has it, the latest first:
-    this one says what is the same everywhere, and what is of no school."""
+    """The query for all rows of a table.
+
+    `schools`: by database, the schools to read from it, the latest database first. Tables that are the same
+    everywhere, and rows of no school, come from the first database."""
     databases = list(schools)
     if schema == EVERYWHERE:
         return f"FROM {databases[0]}.{name}"

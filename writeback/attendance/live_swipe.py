@@ -9,14 +9,14 @@ from campus.attendance.calendar import Session
 from campus.attendance.requests import OF_STUDENT
 from campus.attendance.rows import RECORDS, SentRecord, parse_list
 from campus.fetch.answer import fetch
+from campus.files.headers import moment_of
 from campus.http.client import Client
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from writeback.attendance.swipes import RECORDED, class_of
 from writeback.bindings import CARDS, Binder, SendOnce
-from writeback.files.headers import moment_of
 from writeback.operations import SWIPE_CARD, SWIPE_STUDENT, Write
 
-#: Created_time tells minutes, and clocks differ.
+#: The tolerance, since created_time has whole minutes, and clocks differ.
 EARLIER = timedelta(minutes=2)
 
 
@@ -24,9 +24,9 @@ EARLIER = timedelta(minutes=2)
 class Swiped:
     """The platform's answer to a swipe."""
 
-    #: As the interface names it, or found: the answer was lost and the record was seen.
+    #: The interface's word for the result; found: the response was lost, and a look has shown the record.
     status: str
-    #: Shown to the person as it is.
+    #: The platform's message, shown unchanged.
     message: str
     #: None: the platform does not say.
     student: int | None
@@ -63,7 +63,7 @@ async def swipe(
 
 
 async def lesson_of(client: Client, school_id: int, swiped: Swiped) -> Session | None:
-    """The lesson that a swipe has marked: the student's latest one of this class. None: nobody can tell.
+    """The lesson that a swipe has marked: the student's latest lesson of the class. None: it is not known.
     Raises the client's errors."""
     if swiped.student is None or swiped.class_id is None:
         return None
@@ -89,7 +89,7 @@ def _student_of(profile: Mapping[str, Any]) -> int | None:
 async def _recorded(
     client: Client, school_id: int, student: int, since: datetime
 ) -> Mapping[str, Any] | None:
-    """The record of a student that was made since then; None: there is none."""
+    """The record of a student that was created since then; None: there is none."""
     for record in await _records(client, school_id, student):
         made = moment_of(f"{record.created_date} {record.created_time}")
         if made is not None and made >= since:

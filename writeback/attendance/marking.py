@@ -1,11 +1,10 @@
 """Writes the marks of lessons to the platform.
 
-The interface takes and shows one lesson a request. Each lesson is read first, written only where the file
+The interface reads and writes one lesson a request. Each lesson is read first, written only if the file
 differs, and read again. The interface does not say whether students whom a request leaves out keep their
-marks. Where a student has lost a mark, the lesson is sent again with all its marks, and so are the lessons
-after it. The marks that a lesson had are on disk until then, so that the next run finishes what this run
-could not. Marks of students who left the class, and read-only marks, cannot be sent again: their loss is
-reported.
+marks. If a student has lost a mark, the lesson is sent again with all its marks, and so are all later
+lessons. The marks before the write stay on disk until then, so that the next run can finish. Marks of
+students who left the class, and read-only marks, cannot be sent again: their loss is reported.
 """
 
 import asyncio
@@ -23,38 +22,38 @@ from writeback.attendance.marks import RESULTS, ClassIndex, Mark, Refusal, Send,
 from writeback.operations import MARK_LESSON, Write
 from writeback.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
 from writeback.send.side_by_side import side_by_side
-from writeback.store.lessons import UnfinishedLessons
+from writeback.store.unfinished_lessons import UnfinishedLessons
 
 Marks = Mapping[int, Mark]
-#: Why a lesson is sent that no line of the file is for.
+#: The reason for sending a lesson that is not in the file.
 AGAIN = "marks that were lost"
 
 
 @dataclass
 class Marking:
-    """Writes lessons."""
+    """Writes the marks of lessons, and collects the results."""
 
     client: Client
     send: Send
     index: ClassIndex
     unfinished: UnfinishedLessons
-    #: Requests have all marks of a lesson: by the settings, or since a platform forgot marks.
+    #: Whether requests have all marks of a lesson: by the settings, or since the platform deleted marks.
     whole: bool = False
-    #: Marks that the platform forgot and that could not be sent again.
+    #: Marks that the platform deleted and that could not be sent again.
     lost: list[str] = field(default_factory=list)
     #: Lessons that were, or may have been, written.
     sent: set[Session] = field(default_factory=set)
-    #: Why the remaining lessons were skipped; empty: none were.
+    #: The reason for skipping the remaining lessons; empty: no lesson was skipped.
     stopped: str = ""
 
     async def carry_out(self, lessons: Mapping[Session, Marks], *, dry: bool) -> list[RowOutcome]:
-        """Write the lessons that are not on the platform as the file says, after those that an earlier run
-        has left unfinished. dry: ask, and write nothing. Raises nothing of the platform's."""
+        """Write the lessons that differ from the file, after the unfinished lessons of an earlier run. dry:
+        read, and write nothing. Failures of the platform are outcomes, and are not raised."""
         outcomes = [] if dry else await self._finish_all()
-        # The first one shows whether the marks that a request leaves out stay.
+        # The first lesson shows whether marks stay that a request leaves out.
         first, others = list(lessons.items())[:1], list(lessons.items())[1:]
-        for some in (first, others):
-            for rows in await side_by_side(self._lesson(*lesson, dry=dry) for lesson in some):
+        for group in (first, others):
+            for rows in await side_by_side(self._lesson(*lesson, dry=dry) for lesson in group):
                 outcomes += rows
         return outcomes
 
@@ -80,7 +79,8 @@ class Marking:
         try:
             return await self._carry_out(session, marks, dry=dry)
         except Refused as refusal:
-            # One mark that the platform does not take costs the request: it may be that of one who has left.
+            # A single mark can make the platform refuse the request, such as the mark of a student who has
+            # left.
             staying = {student: mark for student, mark in marks.items() if self._is_in(session, student)}
             if session in self.sent or len(staying) in (0, len(marks)):
                 return self._failed(session, marks, refusal.said or str(refusal), refusal)
@@ -117,7 +117,7 @@ class Marking:
         ]
 
     async def _write(self, session: Session, marks: Marks, before: Mapping[int, str]) -> Mapping[int, str]:
-        """Write a lesson; what the platform shows of it then."""
+        """Write a lesson. Returns the marks that the platform shows then."""
         new = {student: mark.result for student, mark in marks.items()}
         others = {student: mark for student, mark in before.items() if student not in new}
         earlier = self.unfinished.keep(self.index.school_id, session, others)
@@ -132,7 +132,7 @@ class Marking:
     async def _settle(
         self, session: Session, lines: str, new: Mapping[int, str], earlier: Mapping[int, str]
     ) -> Mapping[int, str]:
-        """See that a lesson has all marks that it had; what the platform shows of it then."""
+        """Send the marks again that a lesson has lost. Returns the marks that the platform shows then."""
         after: Mapping[int, str] = await self._ask(session)
         gone = {student: mark for student, mark in earlier.items() if student not in after}
         self.whole = self.whole or bool(gone)
@@ -143,13 +143,13 @@ class Marking:
         return self._end(session, earlier, after)
 
     def _end(self, session: Session, earlier: Iterable[int], after: Mapping[int, str]) -> Mapping[int, str]:
-        """A lesson is as it will be: what it lost is told, and nothing is kept of it."""
+        """Finish a lesson: report its lost marks, and delete its stored marks."""
         self.lost += [key_of(session, student) for student in sorted(set(earlier) - after.keys())]
         self.unfinished.forget(self.index.school_id, session)
         return after
 
     def _sendable(self, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
-        """The marks that the interface takes: of students of the class, and not read-only."""
+        """The marks that can be sent: marks of present students of the class that are not read-only."""
         return {
             student: result
             for student, result in marks.items()
@@ -164,8 +164,9 @@ class Marking:
     async def _put_whole(
         self, session: Session, lines: str, new: Mapping[int, str], others: Mapping[int, str]
     ) -> Mapping[int, str]:
-        """Send these marks with as many others as the platform takes, which may know of a student who left
-        since; what it took. Raises Refused where it does not take the marks themselves."""
+        """Send `new` marks with as many `others` as the platform accepts. It may refuse some, such as the
+        marks of students who left meanwhile. Returns the accepted marks. Raises Refused if it refuses `new`
+        alone."""
         marks = {**new, **others}
         if not marks:
             return marks

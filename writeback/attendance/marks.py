@@ -8,14 +8,14 @@ from typing import Any
 
 from campus.attendance.calendar import Session
 from campus.attendance.semester import Semester
-from writeback.files.headers import day_of, needs, renamed
-from writeback.files.table_file import TableFile, TableRow
+from campus.files.headers import day_of, needs, renamed
+from campus.files.table_file import TableFile, TableRow
 from writeback.operations import Write
 from writeback.outcomes import RowOutcome
 from writeback.send.writer import Written
 
 FIELDS = ("class_id", "csin", "date", "lesson", "rid", "usin", "result")
-#: What may be written (absent_from_duty may only be read), and what people call it.
+#: The marks that can be written, and the words for them. absent_from_duty can only be read.
 RESULTS: Mapping[str, str] = {
     **{result: result for result in ("normal", "absent", "lated", "early_left")},
     "正常": "normal",
@@ -32,7 +32,7 @@ Send = Callable[[Write, str], Awaitable[Written]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The result that the file gives one student, on one line or on several lines alike."""
+    """The mark of one student in the file, on one line or on several equal lines."""
 
     lines: tuple[int, ...]
     result: str
@@ -40,7 +40,7 @@ class Mark:
 
 @dataclass
 class Planned:
-    """Marks by lesson and student, and the rows that are refused."""
+    """Marks by lesson and student, and the refused rows."""
 
     lessons: dict[Session, dict[int, Mark]] = field(default_factory=lambda: defaultdict(dict))
     refused: list[RowOutcome] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Refusal(Exception):
 
 
 class ClassIndex:
-    """Finds the classes, semesters and students of a school that the rows of a file name.
+    """Looks up the classes, semesters and students that the rows of a file name.
 
     Args:
         today: by the platform's clock.
@@ -89,7 +89,8 @@ class ClassIndex:
         return class_ids[0]
 
     def semester_of(self, session: Session) -> Semester:
-        """The semester of a lesson. Raises Refusal where the lesson lies outside of it, or is to come."""
+        """The semester of a lesson. Raises Refusal if the lesson is outside the semester, or in the
+        future."""
         if session.class_id not in self._semester_of:
             raise Refusal(f"there is no class {session.class_id}")
         semester = self.semesters.get(self._semester_of[session.class_id])
@@ -103,7 +104,7 @@ class ClassIndex:
         return semester
 
     def student_of(self, row: Mapping[str, str], semester: Semester, class_id: int) -> int:
-        """The student that a row names, by rid, or by a number that no two have. Raises Refusal."""
+        """The student that a row names, by rid or by a unique number. Raises Refusal."""
         if row.get("rid"):
             student = _whole(row, "rid")
         elif not row.get("usin"):
@@ -118,7 +119,7 @@ class ClassIndex:
 
 
 def plan_marks(table: TableFile, index: ClassIndex, name: str) -> Planned:
-    """Plan the marks of a file. name: of the file. Raises TableError for columns that make no sense."""
+    """Plan the marks of a file. name: the file's name. Raises TableError for unusable columns."""
     rows = renamed(table, FIELDS, name)
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("class_id", "csin"), ("date",), ("lesson",), ("rid", "usin"), ("result",), name=name)
@@ -158,12 +159,12 @@ def _meant(row: TableRow, index: ClassIndex) -> tuple[Session, int, str]:
 
 
 def key_of(session: Session, student: int) -> str:
-    """A mark without names."""
+    """Describes a mark without names."""
     return f"class {session.class_id}, {session.day}, lesson {session.lesson}, student {student}"
 
 
 def in_lines(lines: Sequence[int]) -> str:
-    """Lines of a file in words."""
+    """Names lines of a file in a message."""
     return f"line {lines[0]}" if len(lines) == 1 else f"lines {min(lines)} to {max(lines)}"
 
 

@@ -1,8 +1,9 @@
-"""Swipes that were taken offline: from a file into the outbox, and from there to the platform, in order.
+"""Reads swipes that were recorded offline from a file into the outbox, and sends them to the platform in
+order.
 
-The interface lets the same swipes be sent again ("the last submission wins"), so each is sent at least once.
-The answer has one result a record. A batch that is refused as a whole is halved until the records stand alone
-that the platform does not take; so is one at which it fails again and again.
+The interface accepts the same swipes again ("the last submission wins"), so each swipe is sent at least once.
+The response has one result a record. If the platform refuses a batch, the batch is halved until the refused
+records stand alone. A batch at which the platform fails repeatedly is halved, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from campus.files.headers import moment_of, needs, renamed
+from campus.files.table_file import TableFile, TableRow
 from campus.http.errors import NotFound, Refused, Transient
 from writeback.attendance.marks import Send
-from writeback.files.headers import moment_of, needs, renamed
-from writeback.files.table_file import TableFile, TableRow
 from writeback.operations import SEND_SWIPES, Write
 from writeback.outcomes import Outcome, RowOutcome
 from writeback.store.outbox import Outbox, State, Swipe
@@ -21,10 +22,10 @@ from writeback.store.outbox import Outbox, State, Swipe
 FIELDS = ("classroom_id", "rid", "usin", "created_at")
 #: Records a request; the interface names no limit.
 BATCH = 200
-#: Requests in a row that fail until a room is left for this run; one bad record of a batch makes 8.
+#: Failures in a row after which a run gives up a room. One bad record of a batch causes 8 failures.
 HOPELESS = 12
-#: Results that say that the platform has the swipe: those of a swipe, and the statuses of attendance, since
-#: the interface calls each "an attendance result". The others that it names are finished and invalid.
+#: Results which mean that the platform has the swipe: the results of a swipe, and the statuses of attendance,
+#: since the interface calls both "an attendance result". Its other results are finished and invalid.
 RECORDED = frozenset({"success", "exists", "lated", "normal", "absent", "early_left", "absent_from_duty"})
 MOMENT = "%Y-%m-%d %H:%M:%S"
 OUTCOMES: Mapping[State, Outcome] = {"waiting": "waiting", "sent": "written", "rejected": "refused"}
@@ -33,10 +34,13 @@ OUTCOMES: Mapping[State, Outcome] = {"waiting": "waiting", "sent": "written", "r
 def plan_swipes(
     table: TableFile, school_id: int, name: str, source: str
 ) -> tuple[list[Swipe], list[RowOutcome]]:
-    """The swipes of a file, and the rows that are refused or the same as another. name: of the file.
-    source: what this file is known by.
+    """The swipes of a file, and the outcomes of refused and repeated rows.
 
-    Raises TableError for columns without sense."""
+    Args:
+        name: The name of the file, for messages.
+        source: Identifies the file in the outbox.
+
+    Raises TableError for unusable columns."""
     rows = renamed(table, FIELDS, name)
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("classroom_id",), ("rid", "usin"), ("created_at",), name=name)
@@ -88,22 +92,23 @@ def _swipe(row: TableRow, school_id: int, source: str) -> Swipe:
 class Sent:
     """The result of sending swipes."""
 
-    #: Swipes that the platform took or refused.
+    #: Swipes that the platform accepted or refused.
     ended: list[tuple[Swipe, State, str]] = field(default_factory=list)
     #: Classes that the platform named, with the day.
     classes: set[tuple[int, date]] = field(default_factory=set)
-    #: Rooms and days of swipes that the platform took without naming a class.
+    #: Rooms and days of swipes that the platform accepted without naming a class.
     rooms: set[tuple[int, date]] = field(default_factory=set)
-    #: Why swipes still wait; empty: none do.
+    #: The reason why swipes still wait; empty: no swipe waits.
     trouble: str = ""
 
 
 async def send_waiting(outbox: Outbox, school_id: int, send: Send, sent: Sent) -> None:
-    """Send what waits of a school, room by room, each in the order of its moments. found: grows with what the
-    platform has taken, so that it is known whatever ends the sending.
+    """Send the waiting swipes of a school, room by room, and by time in each room.
 
-    A room where the platform fails costs the others nothing: it comes once more after them, in halves, since
-    a single record may be why. Raises the errors of `Writer.write` where the platform takes nothing now."""
+    Results are added to `sent` at once, so that they are there even if an error ends the sending. If the
+    platform fails at a room, the other rooms are sent first. Then the batches of the failed room are halved,
+    since a single record may be the cause. Raises the errors of `Writer.write` if the platform is
+    unavailable."""
     rooms = [_Room(outbox, school_id, room, send, sent) for room in outbox.rooms(school_id)]
     failed = [room for room in rooms if not await room.send_all()]
     for room in failed:
@@ -112,7 +117,7 @@ async def send_waiting(outbox: Outbox, school_id: int, send: Send, sent: Sent) -
 
 @dataclass
 class _Room:
-    """Sends what waits of one room. `failures`: requests in a row that failed."""
+    """Sends the waiting swipes of one room. `failures`: the failed requests in a row."""
 
     outbox: Outbox
     school_id: int
@@ -122,8 +127,8 @@ class _Room:
     failures: int = 0
 
     async def send_all(self, *, halving: bool = False) -> bool:
-        """Send all that waits; whether the platform answered to all. halving: a batch that fails is halved,
-        and what follows it is sent."""
+        """Send all waiting swipes. Returns whether the platform responded to all. halving: halve a batch that
+        fails, and send the batches after it."""
         after: Swipe | None = None
         while batch := self.outbox.waiting(self.school_id, BATCH, self.id, after):
             after = batch[-1]
@@ -163,7 +168,7 @@ class _Room:
     def _took(self, batch: Sequence[Swipe], value: Any) -> None:
         results = value if isinstance(value, list) else []
         if len(results) != len(batch):
-            # It took the request, and nobody can tell which result is whose.
+            # The platform accepted the request, but results and records cannot be matched.
             results = [None] * len(batch)
         ended = [(swipe, *_state_of(result)) for swipe, result in zip(batch, results, strict=True)]
         self._end(ended)
@@ -180,7 +185,7 @@ class _Room:
 
 
 def _state_of(result: Any) -> tuple[State, str]:
-    """The state and words of a swipe's result. A result without a status counts as success."""
+    """The state of a swipe by its result, and the platform's message. No status counts as success."""
     if not isinstance(result, dict):
         return "sent", ""
     status = result.get("status")
@@ -189,7 +194,7 @@ def _state_of(result: Any) -> tuple[State, str]:
 
 
 def class_of(result: Any) -> int | None:
-    """The class that a result names; None: none."""
+    """The class that a result names; None: no class."""
     klass = result.get("klass") if isinstance(result, dict) else None
     class_id = klass.get("id") if isinstance(klass, dict) else None
     return class_id if isinstance(class_id, int) else None

@@ -1,8 +1,8 @@
 """The folder in which files arrive, as FOLDER/<school id>/<rosters, attendance or swipes>/FILE.
 
-Others write into it. Each folder and file is opened below the one before, and no link is followed: a file is
-always of the school and kind that its place says. Only a regular file with one name is read. A file that
-needs nothing more is moved to the folder `done` beside it. Files in `done`, and those that no run reads
+Other programs write into the folder. Folders are opened step by step, and no link is followed, so that a file
+always belongs to the school and kind in its path. Only regular files without further hard links are read.
+Processed files are moved to the folder `done` beside them. Files in `done`, and files that no run reads
 again, are removed after some days.
 """
 
@@ -20,70 +20,73 @@ from pathlib import Path
 
 import msgspec
 
-from writeback.files.table_file import READERS, FileContent, TableError, content_of
+from campus.files.table_file import READERS, FileContent, TableError, content_of
 from writeback.inbox.time_limit import AWAY, FolderAway, within
 from writeback.kinds import KINDS
 
-#: The folder of files that need nothing more.
+#: The folder of processed files.
 DONE = "done"
 DAY = 86_400.0
-#: Seconds that a look at the folder may take, and the reading of a file or work on many.
-LOOK, WORK = 30, 120
+#: Timeouts in seconds: of listing the folder, and of reading, moving or removing files.
+LIST_SECONDS, READ_SECONDS = 30, 120
 
 
-class Arrived(msgspec.Struct, frozen=True):
-    """A file as a look found it. `path`: for messages. `changed`: its time, in nanoseconds. `inode`: another
-    file of the same name has another one."""
+class InboxFile(msgspec.Struct, frozen=True):
+    """A file in the folder, as it was when it was listed or read."""
 
+    #: For messages.
     path: str
     school_id: int
     size: int
+    #: The time of its content, in nanoseconds.
     changed: int
-    inode: int
 
     @property
     def name(self) -> str:
-        """Its name in its folder."""
+        """The name without the folder."""
         return Path(self.path).name
 
     @property
     def stamp(self) -> str:
-        """Another stamp makes it another file, also after a share has come back with other inodes."""
+        """Identifies a version of the file. Inodes would not: they change when a share is mounted again."""
         return f"{self.size}-{self.changed}"
 
 
-@within(LOOK)
-def arrived(
+@within(LIST_SECONDS)
+def list_arrived(
     folder: Path, kind: str, school_ids: Collection[int] | None, report: Callable[[str], None]
-) -> list[Arrived]:
-    """The files of a kind in the folder, the oldest first; nothing is read of them. school_ids: the schools
-    whose files count; None: all. report: takes a line for what is left alone.
+) -> list[InboxFile]:
+    """The files of a kind in the folder, the oldest first. Reads no contents.
 
-    Raises OSError where the folder itself cannot be read."""
-    files: list[Arrived] = []
+    Args:
+        school_ids: The schools whose files are listed; None: all.
+        report: Called with a message for each file that is skipped.
+
+    Raises OSError if the folder itself cannot be read."""
+    files: list[InboxFile] = []
     for school_id in _schools(folder):
         if school_ids is None or school_id in school_ids:
             files += _files(folder, school_id, kind, report)
     return sorted(files, key=lambda file: (file.changed, file.path))
 
 
-@within(WORK)
-def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[FileContent, Arrived]:
-    """The content of a file that has arrived, and the file as it was when all of it had been read: a file
-    that changed meanwhile has another stamp than before.
+@within(READ_SECONDS)
+def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[FileContent, InboxFile]:
+    """The content of a file, and the file's state after the reading. A file that changed meanwhile has a new
+    stamp.
 
-    Raises TableError where there is no such regular file, or it is too long, and FolderAway."""
+    Raises TableError if there is no such regular file, or the file is too long, and FolderAway."""
     path = folder / str(school_id) / kind / name
     if not is_name(name):
         raise TableError(f"{name!r} is not the name of a file in {path.parent}")
     try:
-        with _opened(folder, str(school_id), kind) as place:
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
+        with _opened(folder, str(school_id), kind) as folder_fd:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder_fd)
         try:
             if problem := _irregular(os.fstat(descriptor)):
                 raise TableError(f"{path} cannot be read: {problem}")
             content = content_of(os.dup(descriptor), path)
-            return content, _as_found(str(path), school_id, os.fstat(descriptor))
+            return content, _inbox_file(str(path), school_id, os.fstat(descriptor))
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -92,72 +95,76 @@ def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[Fi
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
 
-@within(WORK)
-def move_to_done(folder: Path, kind: str, file: Arrived) -> None:
-    """Move a file that needs nothing more, and none that has come in its place meanwhile.
+@within(READ_SECONDS)
+def move_to_done(folder: Path, kind: str, file: InboxFile) -> None:
+    """Move a processed file to `done`. A file that has replaced it meanwhile stays.
 
-    Raises OSError, as where the folder can only be read."""
-    with _opened(folder, str(file.school_id), kind) as place, suppress(FileNotFoundError):
-        if _as_found(file.path, file.school_id, _status(place, file.name)) != file:
+    Raises OSError, for example if the folder is read-only."""
+    with _opened(folder, str(file.school_id), kind) as folder_fd, suppress(FileNotFoundError):
+        if _inbox_file(file.path, file.school_id, _status(folder_fd, file.name)) != file:
             return
         with suppress(FileExistsError):
-            os.mkdir(DONE, 0o750, dir_fd=place)
-        with _opened_below(place, DONE) as done:
-            _move(file, place, done)
+            os.mkdir(DONE, 0o750, dir_fd=folder_fd)
+        with _opened_below(folder_fd, DONE) as done_fd:
+            _move(file, folder_fd, done_fd)
 
 
-def _move(file: Arrived, place: int, done: int) -> None:
-    name = _reserved_name(file.name, done)
+def _move(file: InboxFile, folder_fd: int, done_fd: int) -> None:
+    name = _reserve_name(file.name, done_fd)
     try:
-        os.rename(file.name, name, src_dir_fd=place, dst_dir_fd=done)
+        os.rename(file.name, name, src_dir_fd=folder_fd, dst_dir_fd=done_fd)
     except OSError:
-        os.unlink(name, dir_fd=done)
+        os.unlink(name, dir_fd=done_fd)
         raise
-    if _as_found(file.path, file.school_id, _status(done, name)) == file:
+    if _inbox_file(file.path, file.school_id, _status(done_fd, name)) == file:
         return
-    # Another file came just now, and nobody has read it: it goes back, unless one more has come.
+    # A new file arrived between the check and the rename, and was moved unread. Move it back, unless another
+    # new file has its name already.
     try:
-        os.link(name, file.name, src_dir_fd=done, dst_dir_fd=place, follow_symlinks=False)
+        os.link(name, file.name, src_dir_fd=done_fd, dst_dir_fd=folder_fd, follow_symlinks=False)
     except FileExistsError:
         pass
     except OSError:
         # A file system without hard links.
-        os.rename(name, file.name, src_dir_fd=done, dst_dir_fd=place)
+        os.rename(name, file.name, src_dir_fd=done_fd, dst_dir_fd=folder_fd)
         return
-    os.unlink(name, dir_fd=done)
+    os.unlink(name, dir_fd=done_fd)
 
 
-def _reserved_name(name: str, done: int) -> str:
-    """A name that nothing in `done` has, held by an empty file: the time of the move, and the file's own."""
-    own, time_of_move = Path(name), f"{datetime.now():%Y%m%d-%H%M%S}"
+def _reserve_name(name: str, done_fd: int) -> str:
+    """Create an empty file in `done` with an unused name, and return the name: the time, and the old name."""
+    old_name, time_of_move = Path(name), f"{datetime.now():%Y%m%d-%H%M%S}"
     for number in count(1):
-        again = "" if number == 1 else f"-{number}"
-        # A letter has up to four bytes, and a name 255.
-        reserved = f"{time_of_move}{again}-{own.stem[:50]}{own.suffix}"
+        suffix = "" if number == 1 else f"-{number}"
+        # A character has up to four bytes, and a file name up to 255.
+        new_name = f"{time_of_move}{suffix}-{old_name.stem[:50]}{old_name.suffix}"
         with suppress(FileExistsError):
-            os.close(os.open(reserved, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=done))
-            return reserved
+            os.close(os.open(new_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=done_fd))
+            return new_name
     raise AssertionError("there is always another number")
 
 
-@within(WORK)
+@within(READ_SECONDS)
 def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) -> list[str]:
-    """Remove files of a kind that came, or were moved to `done`, so many days ago: they are about children.
-    stamps: of the files beside `done` that no run reads again, by path. What cannot be removed, in words.
+    """Remove files of a kind that arrived or were moved to `done` `days` ago, since files are about children.
+    Returns a message for each file that cannot be removed.
 
-    Raises OSError where the folder itself cannot be read."""
+    Args:
+        stamps: The stamps, by path, of files outside `done` that no run reads again.
+
+    Raises OSError if the folder itself cannot be read."""
     before, problems = time.time() - days * DAY, []
     for path in inbox_files_of(folder, (kind,)):
         is_done = path.parent.name == DONE
         if not is_done and str(path) not in stamps:
             continue
         try:
-            with _opened(folder, *path.relative_to(folder).parts[:-1]) as place:
-                status = _status(place, path.name)
-                is_same = is_done or _as_found(str(path), 0, status).stamp == stamps[str(path)]
-                # The time of the inode: of the copy or the move, whatever time the content has.
+            with _opened(folder, *path.relative_to(folder).parts[:-1]) as folder_fd:
+                status = _status(folder_fd, path.name)
+                is_same = is_done or _inbox_file(str(path), 0, status).stamp == stamps[str(path)]
+                # st_ctime is the time of the copy or the move. st_mtime may be any earlier time.
                 if is_same and status.st_ctime < before:
-                    os.unlink(path.name, dir_fd=place)
+                    os.unlink(path.name, dir_fd=folder_fd)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -166,50 +173,52 @@ def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) 
 
 
 def inbox_files_of(folder: Path, kinds: Collection[str] = KINDS) -> Iterator[Path]:
-    """All regular files of schools in the folder, whatever their names, those in `done` too.
+    """All regular files of schools in the folder and in `done`, whatever their names.
 
-    Raises OSError where the folder itself cannot be read."""
+    Raises OSError if the folder itself cannot be read."""
     for school_id in _schools(folder):
         for kind in kinds:
             for below in ((str(school_id), kind), (str(school_id), kind, DONE)):
-                with suppress(OSError), _opened(folder, *below) as place:
-                    names = [name for name in _names(place) if stat.S_ISREG(_status(place, name).st_mode)]
+                with suppress(OSError), _opened(folder, *below) as folder_fd:
+                    names = [
+                        name for name in _names(folder_fd) if stat.S_ISREG(_status(folder_fd, name).st_mode)
+                    ]
                     yield from (Path(folder, *below, name) for name in names)
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is one of a table, without a folder, that a terminal can show."""
+    """Whether a name is the file name of a table, without a folder and without control characters."""
     return Path(name).name == name and name.isprintable() and _is_of_table(name)
 
 
 def _schools(folder: Path) -> list[int]:
-    """The schools that have a folder. An id has one spelling."""
+    """The schools that have a folder. An id with leading zeros does not count."""
     names = [path.name for path in folder.iterdir()]
     return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
 
-def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None]) -> Iterator[Arrived]:
-    place = folder / str(school_id) / kind
+def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None]) -> Iterator[InboxFile]:
+    path = folder / str(school_id) / kind
     try:
-        with _opened(folder, str(school_id), kind) as descriptor:
-            for name in filter(_is_of_table, _names(descriptor)):
+        with _opened(folder, str(school_id), kind) as folder_fd:
+            for name in filter(_is_of_table, _names(folder_fd)):
                 if not is_name(name):
-                    report(f"{name!a} is left alone: its name cannot be shown, in {place}")
+                    report(f"{name!a} in {path} is left alone: its name has characters that cannot be shown")
                     continue
                 try:
-                    status = _status(descriptor, name)
+                    status = _status(folder_fd, name)
                 except OSError as error:
-                    report(f"{place / name} cannot be read: {error.strerror}")
+                    report(f"{path / name} cannot be read: {error.strerror}")
                     continue
                 if problem := _irregular(status):
-                    report(f"{place / name} is left alone: {problem}")
+                    report(f"{path / name} is left alone: {problem}")
                 else:
-                    yield _as_found(str(place / name), school_id, status)
+                    yield _inbox_file(str(path / name), school_id, status)
     except FileNotFoundError:
         return
     except OSError as error:
         is_link = error.errno in (errno.ENOTDIR, errno.ELOOP)
-        report(f"{place} cannot be read: {'it is a link, or no folder' if is_link else error.strerror}")
+        report(f"{path} cannot be read: {'it is a link, or no folder' if is_link else error.strerror}")
 
 
 def _is_of_table(name: str) -> bool:
@@ -221,13 +230,14 @@ def _irregular(status: os.stat_result) -> str:
     """The reason not to read a file; empty: it is a regular file with one name."""
     if not stat.S_ISREG(status.st_mode):
         return "it is a link, or no regular file"
-    # A hard link brings another school's file as well as a symbolic one does.
+    # A hard link, like a symbolic link, could show the file of another school.
     return "it has a second name (a hard link)" if status.st_nlink > 1 else ""
 
 
 @contextmanager
 def _opened(folder: Path, *below: str) -> Iterator[int]:
-    """A folder below this one, opened step by step; no link is followed. Raises OSError."""
+    """The descriptor of a folder below `folder`. Opens each folder on the way, and follows no link below
+    `folder`. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in below:
@@ -240,22 +250,22 @@ def _opened(folder: Path, *below: str) -> Iterator[int]:
 
 
 @contextmanager
-def _opened_below(place: int, name: str) -> Iterator[int]:
-    descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+def _opened_below(folder_fd: int, name: str) -> Iterator[int]:
+    descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder_fd)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _names(place: int) -> list[str]:
-    with os.scandir(place) as entries:
+def _names(folder_fd: int) -> list[str]:
+    with os.scandir(folder_fd) as entries:
         return sorted(entry.name for entry in entries)
 
 
-def _status(place: int, name: str) -> os.stat_result:
-    return os.stat(name, dir_fd=place, follow_symlinks=False)
+def _status(folder_fd: int, name: str) -> os.stat_result:
+    return os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
 
 
-def _as_found(path: str, school_id: int, status: os.stat_result) -> Arrived:
-    return Arrived(path, school_id, status.st_size, status.st_mtime_ns, status.st_ino)
+def _inbox_file(path: str, school_id: int, status: os.stat_result) -> InboxFile:
+    return InboxFile(path, school_id, status.st_size, status.st_mtime_ns)

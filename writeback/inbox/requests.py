@@ -1,9 +1,9 @@
 """Decides which of the files in the folder (folder.py) need a run.
 
-A file is read once two looks have found it unchanged, as a file that is still being copied grows. Only a
-school's newest roster counts. A roster or a file of marks that is older than one that was read is never
-read, since it would undo the newer one. A look goes by names, sizes and times alone. A run reads the file,
-and skips content that was read before.
+A file is read after two looks in a row have seen it unchanged, since a file that is still being copied grows.
+Only a school's newest roster counts. A roster or a file of marks that is older than the last one is never
+read, since it would undo the newer file. A look reads only names, sizes and times. A run reads the file, and
+skips content that was read before.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from contextlib import suppress
 
 import msgspec
 
-from writeback.inbox.folder import Arrived
+from writeback.inbox.folder import InboxFile
 from writeback.kinds import ATTENDANCE, ROSTERS
 
-#: Of these the order counts.
+#: Kinds of files that must be read in the order of their times.
 ORDERED = (ROSTERS, ATTENDANCE)
-#: Files that are gone and still remembered: a share that goes and comes back shows them again.
+#: The most deleted files that are remembered, since a share that is mounted again shows them again.
 REMEMBERED = 2000
-#: Seconds after which a file is tried again whose run has failed for another reason than the file, and for
-#: how long.
+#: If a run fails for another reason than its file, the file is tried again: seconds between two attempts, and
+#: seconds after which no further attempt follows.
 AGAIN_AFTER, AGAIN_WITHIN = 600.0, 86_400.0
 
 
 class Request(msgspec.Struct):
-    """The runs that were requested for a file. `stamp`: of the file then. `place`: a digest of its path.
-    `first`, `last`: when, in seconds since the epoch, of so many `times`. `ended`: it needs no further run.
-    """
+    """The runs that were requested for a file."""
 
+    #: The stamp of the file at the first request.
     stamp: str
+    #: A digest of the file's path.
     place: str
+    #: The times of the first and the last request, in seconds since the epoch.
     first: float
     last: float
+    #: The number of requests.
     times: int = 1
+    #: Whether the file needs no further run.
     ended: bool = False
 
     @property
@@ -50,7 +53,7 @@ class Memory(msgspec.Struct):
 
     #: The stamps at the last look, by path.
     seen: dict[str, str] = msgspec.field(default_factory=dict)
-    #: By path.
+    #: Requested runs, by path.
     requests: dict[str, Request] = msgspec.field(default_factory=dict)
     #: The time of the youngest file that a run was requested for, by school.
     youngest: dict[int, int] = msgspec.field(default_factory=dict)
@@ -58,50 +61,13 @@ class Memory(msgspec.Struct):
     cleaned: float = 0.0
 
 
-class _OldRequest(msgspec.Struct):
-    """A Request as versions before `done` wrote it: `stamp` has the size and the time."""
-
-    stamp: tuple[int, int]
-    first: float
-    last: float
-    times: int = 1
-    ended: bool = False
-
-
-class _OldMemory(msgspec.Struct):
-    """A Memory as those versions wrote it."""
-
-    seen: dict[str, tuple[int, int]]
-    asked: dict[str, _OldRequest]
-    youngest: dict[int, int]
-
-
 def memory_of(cursor: str | None) -> Memory:
     """Decode the memory from a cursor. An unreadable cursor is an empty memory."""
     if not cursor:
         return Memory()
     with suppress(msgspec.DecodeError):
-        return _of_old(msgspec.json.decode(cursor, type=_OldMemory))
-    with suppress(msgspec.DecodeError):
         return msgspec.json.decode(cursor, type=Memory)
     return Memory()
-
-
-def _of_old(old: _OldMemory) -> Memory:
-    """The files that an earlier version has read are still in the folder: to read them again would undo what
-    others changed since."""
-    requests = {
-        path: Request(
-            _old_stamp(request.stamp), _place(path), request.first, request.last, request.times, request.ended
-        )
-        for path, request in old.asked.items()
-    }
-    return Memory({path: _old_stamp(stamp) for path, stamp in old.seen.items()}, requests, old.youngest)
-
-
-def _old_stamp(stamp: tuple[int, int]) -> str:
-    size, changed = stamp
-    return f"{size}-{changed}"
 
 
 def _place(path: str) -> str:
@@ -118,14 +84,17 @@ def cursor_of(memory: Memory) -> str:
 
 def to_read(
     kind: str,
-    files: Iterable[Arrived],
+    files: Iterable[InboxFile],
     memory: Memory,
     has_ended: Callable[[Request], bool | None],
     report: Callable[[str], None],
     now: float | None = None,
-) -> list[Arrived]:
-    """The files to request a run for; the memory is brought up to date with that. has_ended: whether the last
-    run for a file was enough for it; None: it goes on. report: takes a line for each that is passed by."""
+) -> list[InboxFile]:
+    """The files to request a run for. Updates the memory.
+
+    Args:
+        has_ended: Returns whether the last run for a file has finished the file; None: the run still runs.
+        report: Called with a message for each roster that is skipped."""
     at, files = time.time() if now is None else now, list(files)
     settled = [file for file in files if memory.seen.get(file.path) == file.stamp]
     due = []
@@ -145,7 +114,7 @@ def to_read(
     return due
 
 
-def without_further_run(kind: str, files: Iterable[Arrived], memory: Memory, now: float) -> dict[str, str]:
+def without_further_run(kind: str, files: Iterable[InboxFile], memory: Memory, now: float) -> dict[str, str]:
     """The stamps of the files that no run reads again, by path."""
     stamps = {}
     for file in files:
@@ -156,7 +125,7 @@ def without_further_run(kind: str, files: Iterable[Arrived], memory: Memory, now
     return stamps
 
 
-def _is_late(kind: str, file: Arrived, memory: Memory) -> bool:
+def _is_late(kind: str, file: InboxFile, memory: Memory) -> bool:
     return kind in ORDERED and file.changed < memory.youngest.get(file.school_id, 0)
 
 
@@ -164,13 +133,15 @@ def _is_over(request: Request, at: float) -> bool:
     return request.ended or at - request.first >= AGAIN_WITHIN
 
 
-def _newest(settled: Iterable[Arrived], memory: Memory, report: Callable[[str], None]) -> Iterable[Arrived]:
-    """The newest file of each school; of those that came with it a line is reported."""
+def _newest(
+    settled: Iterable[InboxFile], memory: Memory, report: Callable[[str], None]
+) -> Iterable[InboxFile]:
+    """The newest file of each school. Older files that arrived with it are reported."""
     newest = {file.school_id: file for file in settled}
     for file in settled:
         younger = newest[file.school_id]
         if file is not younger and file.changed > memory.youngest.get(file.school_id, younger.changed):
-            report(f"{file.path} is passed by: of a school's rosters only the newest counts, {younger.path}")
+            report(f"{file.path} is skipped: only a school's newest roster counts, {younger.path}")
     return newest.values()
 
 

@@ -1,6 +1,7 @@
 """Applies a plan, and nothing else: looks at each row first, and skips rows that have changed.
 
-A row that the platform has as planned is done. So a run after a lost connection, or a kill, ends the same.
+A row is finished if the platform has the planned values already. So a plan can be applied again after a lost
+connection or a kill.
 """
 
 import asyncio
@@ -34,16 +35,16 @@ class Applied:
     """The outcomes of a plan's steps."""
 
     outcomes: list[RowOutcome] = field(default_factory=list)
-    #: Why the remaining steps were skipped; empty: none were.
+    #: The reason for skipping the remaining steps; empty: no step was skipped.
     stopped: str = ""
-    #: The platform gets no more requests.
+    #: Whether no more requests are sent to the platform.
     away: bool = False
-    #: Steps whose users may have changed, by an earlier run of the plan too.
+    #: Steps whose users may have changed, in this run or an earlier run of the plan.
     concerned: list[Step] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the plan came to its end: no row waits or is unconfirmed."""
+        """Whether the plan is completed: no row waits or is unconfirmed."""
         open_outcomes = {"waiting", "unconfirmed"}
         return not self.stopped and open_outcomes.isdisjoint(row.outcome for row in self.outcomes)
 
@@ -68,25 +69,25 @@ class Applier:
     secrets: Mapping[int, Mapping[str, str]]
     #: The share of refusals at which the remaining steps are skipped.
     max_refused: float = 0.05
-    #: Rows side by side.
+    #: The number of rows that are written concurrently.
     at_a_time: int = 16
     dry: bool = False
-    #: Seconds before the last look at users whose answer was lost.
+    #: Seconds before the last look at users whose response was lost.
     settling: float = 0.0
     #: Called with each outcome.
     done: Callable[[RowOutcome], None] = lambda _: None
     _applied: Applied = field(default_factory=Applied)
     _created: dict[str, int] = field(default_factory=dict)
-    # Those of whom something was sent, by outer_id.
+    # The outer_ids of users for whom a write was sent.
     _sent: set[str] = field(default_factory=set)
-    # Those who may be made twice, or after all: by the line of the roster.
+    # By line of the roster: users who may have been created, or created twice, although no response arrived.
     _doubtful: dict[int, Step] = field(default_factory=dict)
     _refusals: int = 0
     _changed: bool = False
 
     async def apply(self) -> Applied:
-        """Carry out all steps: users first, then guardians, whose students may be among them, then
-        deletions. Raises nothing of the platform's: what ends it, an interrupt too, is in `stopped`."""
+        """Carry out all steps: users first, then guardians, since their students may be new users, then
+        deletions. Failures and interrupts are not raised: the reason is in `stopped`."""
         steps = self.plan.steps
         for group in (
             [step for step in steps if step.action != "delete" and step.role != GUARDIAN],
@@ -113,7 +114,7 @@ class Applier:
             except _Ended as ended:
                 outcome = _row_outcome(step, ended.outcome, ended.words)
             except (CampusError, PlatformUnavailable) as error:
-                # Of a question: nothing has been sent.
+                # A look failed, before any write.
                 self._stop_at(error)
                 outcome = _row_outcome(step, "waiting", f"nothing was sent: {words_of(error)}")
             except asyncio.CancelledError:
@@ -133,7 +134,7 @@ class Applier:
         self.done(outcome)
 
     def _stop_at(self, error: Exception) -> None:
-        """Stop where what met one row would meet all."""
+        """Stop after an error that all other rows would have too."""
         halt = error if isinstance(error, PlatformUnavailable) else error.__cause__
         if isinstance(halt, PlatformUnavailable):
             self._applied.away = True
@@ -149,7 +150,7 @@ class Applier:
         self._applied.stopped = self._applied.stopped or words
 
     def _heed(self, outcome: RowOutcome) -> None:
-        """Stop where too much is refused."""
+        """Stop if too many rows are refused."""
         self._refusals += outcome.outcome == "refused"
         if self._refusals > max(FEW, self.max_refused * len(self.plan.steps)):
             self._stop(
@@ -174,7 +175,7 @@ class Applier:
         people = await self.people.find(step.outer_id, step.role)
         if people or not step.links_usin:
             return people
-        # A user who is to get this outer_id has none to be found by.
+        # The user does not have this outer_id yet, so it is looked up by its usin.
         linked = await self.people.find(step.links_usin, step.role, by="usin")
         return linked if len(linked) == 1 else []
 
@@ -229,7 +230,7 @@ class Applier:
         written = await self._send(write, step)
         shown = self.people.shown(written.value)
         ignored = await self._ignored_fields(step, step.after, shown)
-        # What a change means for other fields the platform knows; but who is sent whole may lose some.
+        # A change leaves other fields alone, but a request with the whole user may empty some.
         emptied = await self._emptied(step, person, shown) if written.whole else ""
         if emptied:
             self._stop(f"a change of user {step.id} emptied {emptied} there, of which the plan says nothing")
@@ -258,7 +259,7 @@ class Applier:
         return dict(step.after) if student is None else {**step.after, "student_id": student}
 
     async def _send(self, write: Write, step: Step, look: Look | None = None) -> Written:
-        """Send it. Raises _Ended."""
+        """Send a write. Raises _Ended if it fails."""
         self._sent.add(step.outer_id)
         try:
             return await self.send(write, _row(step), look)
@@ -274,8 +275,8 @@ class Applier:
             raise _Ended("refused", words) from None
 
     async def _ignored_fields(self, step: Step, sent: Mapping[str, Any], shown: Person) -> str:
-        """The fields of what was sent that the platform did not take, in words; empty: none, or it shows
-        none. An answer may be older than the write, so that a look has the last word."""
+        """The names of sent fields whose values the platform did not accept; empty: none. The response may
+        have older values than the write, so a look decides."""
         if all(same(shown[name], value) for name, value in sent.items() if name in shown):
             return ""
         try:
@@ -286,8 +287,8 @@ class Applier:
         return ", ".join(name for name, value in sent.items() if name in now and not same(now[name], value))
 
     async def _emptied(self, step: Step, before: Person, shown: Person) -> str:
-        """The fields that a change has emptied though it is not about them, in words. The first change is
-        looked at, and any whose answer shows such a field."""
+        """The names of fields outside the change that the change has emptied. The first change is checked by
+        a look, and later changes only if their responses show such a field."""
 
         def empty(now: Person) -> str:
             others = (name for name in now if name in before and name not in step.after)
@@ -307,7 +308,7 @@ class Applier:
         return empty(people[0] if len(people) == 1 else shown)
 
     async def _look_again(self) -> None:
-        """Look once more at those of whom an answer was lost: what the platform did late shows by now."""
+        """Look once more at users whose response was lost. By now they show a write that took effect late."""
         await asyncio.sleep(self.settling)
         places = asyncio.Semaphore(self.at_a_time)
         outcomes = {row.line: row for row in self._applied.outcomes}
@@ -347,7 +348,7 @@ def _row(step: Step) -> str:
 
 
 def secrets_of(lines: Mapping[int, Mapping[str, str]], steps: Sequence[Step]) -> dict[int, dict[str, str]]:
-    """The values of the steps' secret fields, of the roster's lines."""
+    """The values of the steps' secret fields, by line of the roster."""
     return {
         step.line: {name: lines[step.line][name] for name in step.secret}
         for step in steps

@@ -1,4 +1,4 @@
-"""The fields of a user that a roster may have, by the specification's table: their kinds, words and rules."""
+"""The fields that a roster may have, by the specification's table of user fields: kinds, words and rules."""
 
 import re
 import unicodedata
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
-from writeback.files.headers import day_of
+from campus.files.headers import day_of
 from writeback.operations import SECRET_FIELDS
 
 STUDENT, TEACHER, GUARDIAN = 1, 2, 8
-#: Sent when a user is made, and never compared, planned or recorded: nobody can read a password, and national
-#: id numbers are not kept.
+#: Sent when a user is created, and never compared, planned or recorded: passwords cannot be read, and
+#: national id numbers are not kept.
 SECRET = SECRET_FIELDS
 #: Written by a person or a machine to be guessed by nobody, and shown to nobody: any letters may be right.
 OF_ANY_LETTERS = ("password",)
-#: Ours: the student of a guardian by his own outer_id.
+#: Not a field of the platform: the outer_id of a guardian's student.
 STUDENT_OUTER_ID = "student_outer_id"
 
 Kind = Literal["text", "number", "date", "choice"]
@@ -28,7 +28,7 @@ class RosterField:
 
     name: str
     kind: Kind = "text"
-    #: Of a choice: what people call its values, and the platform's value for each.
+    #: For a choice: the words for its values, and the platform's value for each word.
     words: Mapping[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ _RIGHT_TO_LEFT = ("R", "AL")
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 #: Where the rarest of Chinese characters are, some of which Python's tables may be too old to know.
 _IDEOGRAPHS = range(0x20000, 0x40000)
-#: Digits of the greatest numbers that any platform counts with.
+#: The most digits of a number that a platform accepts.
 LONGEST_NUMBER = 18
 
 
@@ -83,7 +83,7 @@ class Refused(Exception):
 
     def __init__(self, words: str, chinese: str) -> None:
         super().__init__(words)
-        # It quotes a cell as it is; half a letter could not be written down.
+        # The reason may quote a cell. Half a surrogate pair could not be encoded.
         self.chinese = chinese.encode(errors="replace").decode()
 
 
@@ -94,7 +94,8 @@ def in_chinese(name: str) -> str:
 
 
 def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
-    """The value of a cell. words: of campus.yaml, the school's words to the platform's. Raises Refused."""
+    """The value of a cell. words: the platform's word for each of the school's (campus.yaml). Raises
+    Refused."""
     text = str(words.get(text, text))
     if spec.kind == "choice":
         value = spec.words.get(text, spec.words.get(text.lower()))
@@ -181,5 +182,5 @@ def _plain(value: Any) -> Any:
 
 
 def missing(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The fields without a value, in words; empty: all have values."""
+    """The names of fields without a value; empty: all fields have values."""
     return ", ".join(name for name in names if values.get(name) in (None, ""))

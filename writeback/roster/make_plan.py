@@ -86,7 +86,7 @@ def make_plan(
 
 
 def managed_users(people: Sequence[Person], roles: Collection[int]) -> list[Person]:
-    """The users whom a roster of these roles is about. An archived user has left already."""
+    """The users whom a roster of these roles manages. Archived users have left already."""
     return [
         person
         for person in people
@@ -106,7 +106,7 @@ def _missing(
 
 
 class _Planner:
-    """Makes the step of each row from how the row differs."""
+    """Makes the step of each row from the differences between row and user."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class _Planner:
         if new_student:
             raise Refused(
                 f"the student {new_student} is not on the platform yet: run the roster again after this one",
-                f"学生 {new_student} 还不在平台上：请在本计划执行后再次计划此名册",
+                f"学生 {new_student} 还不在平台上：请在本计划执行后，用此名册重新生成计划",
             )
         return _change(difference, person, values, about)
 
@@ -220,7 +220,7 @@ def _change(difference: Values, person: Person, values: Values, about: Values) -
 
 
 def _refusal(difference: Values) -> Refused:
-    """The words for the problem of a row."""
+    """The message about the problem of a row."""
     ids = difference["outer_id_users"] or difference["usin_users"]
     about = {
         "count": len(ids),
@@ -282,12 +282,12 @@ def _deletions(
     if nameless:
         lines = ", ".join(str(row.line) for row in nameless[:LINES_SHOWN])
         words = (
-            f"Nobody is deleted: {len(nameless)} refused rows whose outer_id or usin is missing, and whose "
-            f"other one the platform does not know, may be of who seems gone. Mend them first: line {lines}."
+            f"Nobody is deleted: {len(nameless)} refused rows lack the outer_id or the usin, and their other "
+            f"id is new. They may be about users missing from the roster. Correct them first: line {lines}."
         )
         chinese = (
-            f"不删除任何人：{len(nameless)} 个被拒绝的行缺少外部编号或学工号，平台也不认识其另一编号，"
-            f"可能正是名册中没有的人。请先更正第 {lines} 行。"
+            f"不删除任何人：{len(nameless)} 个被拒绝的行缺少外部编号或学工号，平台上也没有其另一编号，"
+            f"这些行可能就是名册中没有的人。请先更正第 {lines} 行。"
         )
         return [], [(words, chinese)]
     if len(gone) > max(options.handful, options.max_deleted * managed):
@@ -298,7 +298,7 @@ def _deletions(
         )
         chinese = (
             f"不删除任何人：{managed} 人中有 {len(gone)} 人不在名册中，超过允许的比例 "
-            f"{options.max_deleted:.0%}（writes.roster.max_deleted_share）。名册是否完整？"
+            f"{options.max_deleted:.0%}（writes.roster.max_deleted_share）。请确认名册是否完整。"
         )
         return [], [(words, chinese)]
     steps = [

@@ -1,4 +1,4 @@
-"""The users of a school as the platform has them: all in one reading, or one by outer_id."""
+"""Reads the users of a school from the platform: all users, or a single user by outer_id."""
 
 import asyncio
 import math
@@ -32,7 +32,7 @@ USERS = RESOURCES["v1_users"]
 #: Archived and disabled.
 HIDDEN_STATUSES = tuple(value for _, value in USERS.hidden_filters)
 
-#: Seconds for which a reading of everybody serves.
+#: Seconds for which a reading of all users is reused.
 STALE = 300.0
 
 #: A user's values by the interface's names.
@@ -47,9 +47,9 @@ class People:
     school_id: int
     #: The school's custom fields, by name and role.
     fields: Mapping[tuple[str, int], UserField]
-    #: The resource with custom fields, where not the platform's current ones.
+    #: The resource with the custom fields, if not the platform's current custom fields.
     spec: ResourceSpec = USERS
-    #: Whether the platform ignores a filter, and sends others than one asks for.
+    #: Whether the platform ignores filters, and sends other users too.
     ignores: bool = False
     # Then one reading serves all who asked before it began; when that was, by the monotonic clock.
     _read_at: float = -math.inf
@@ -73,7 +73,7 @@ class People:
             self.spec = with_custom_fields(USERS, custom, keep_id_numbers=False)
 
     async def everybody(self) -> list[Person]:
-        """All users, whatever their role and status. Raises CampusError, also where some may be missing."""
+        """All users, whatever their role and status. Raises CampusError, also if some may be missing."""
         people: list[Person] = []
         collector = _Rows(self.spec, people)
         await read(self._reads, self.spec, SliceQuery(self.school_id), collector)
@@ -95,7 +95,7 @@ class People:
         Raises CampusError."""
         asked_at = time.monotonic()
         if not self._tried:
-            # The first shows whether the filter is ignored; the others need not all be sent everybody.
+            # The first request shows whether the platform ignores the filter. Then one reading serves all.
             async with self._first:
                 return await self._find(value, role, by, asked_at, fresh=fresh)
         return await self._find(value, role, by, asked_at, fresh=fresh)
@@ -114,17 +114,17 @@ class People:
         return self._everybody.get((by, value), [])
 
     async def gathered(self, value: str, role: int, by: str = "outer_id") -> Gathered:
-        """Ask for one user, as the lake reads users. Where the platform `ignores` filters, archived and
+        """Request one user, as the lake reads users. If the platform `ignores` filters, archived and
         disabled users may be missing. Raises CampusError."""
         answer = await self._query({by: value}, role)
-        # Whoever is archived or disabled may be in no list that does not ask for him.
+        # Lists may leave out archived and disabled users unless the request names their status.
         if not answer.rows and not self.ignores and await self._hides_some():
             for status in HIDDEN_STATUSES:
                 answer = answer if answer.rows else await self._query({by: value, "status": status}, role)
         return answer
 
     async def _query(self, filters: Mapping[str, str], role: int) -> Gathered:
-        """Ask with filters, and drop the users who do not match them."""
+        """Request users with filters, and drop users who do not match the filters."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, empty_is_unusual=False)
         context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id), Tally())
@@ -142,7 +142,7 @@ class People:
         return gathered
 
     def shown(self, answer: Any) -> Person:
-        """The values of a user that a write's answer shows, or that a look has found; none: of no user."""
+        """The values of a user in the response to a write, or from a look; empty: it shows no user."""
         try:
             body = msgspec.json.encode([answer])
             [row] = page_of(self.spec, body, keep_id_numbers=self._compares).rows
@@ -194,14 +194,14 @@ def _by_names(people: Iterable[Person]) -> Mapping[tuple[str, str], list[Person]
 
 
 class _Rows(Collector):
-    """Keeps the rows themselves."""
+    """Collects the rows in memory."""
 
     def __init__(self, spec: ResourceSpec, people: list[Person]) -> None:
         super().__init__(spec)
         self._people = people
 
     def add(self, gathered: Gathered) -> None:
-        """Take over the rows of one collection."""
+        """Add the rows of one collection."""
         self._people += _rows_of(gathered, self.spec)
         gathered.rows, gathered.extras, gathered.trashed = [], [], []
         super().add(gathered)

@@ -1,4 +1,4 @@
-"""The plan of a roster as data: what is created, changed and deleted, and why which rows are refused."""
+"""The plan of a roster as data: creations, changes and deletions, and the refused rows with their reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 Action = Literal["create", "change", "delete"]
 #: The fields of a user that must still be as planned before the user is deleted.
 CHECKED_BEFORE_DELETION = ("usin", "name", "role", "status")
-#: So many refusals never stop a plan, whatever their share.
+#: The number of refusals that never stops a plan, whatever their share.
 FEW = 10
 #: The status of users who have left.
 ARCHIVED = 2
@@ -30,21 +30,21 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One user to be created, changed or deleted."""
 
     action: Action
-    #: Of the roster; 0: the user is not in it.
+    #: The line of the roster; 0: the user is not in the roster.
     line: int
     outer_id: str
     role: int
     id: int | None = None
-    #: The platform's values of the fields concerned, which must still be so when the step is applied.
+    #: The platform's values of the changed fields. The step is only applied if they are still the same.
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
-    #: Fields whose values are read from the roster again.
+    #: Secret fields. The plan does not have their values: they are read from the roster again.
     secret: tuple[str, ...] = ()
     #: The outer_id of a guardian's student whom the plan creates too.
     student: str = ""
     #: The usin of a user who has no outer_id yet.
     links_usin: str = ""
-    #: For the person who decides: the user's name, and the number and name of a guardian's student.
+    #: Shown to the person who decides: the user's name, and the number and name of a guardian's student.
     name: str = ""
     ward: str = ""
 
@@ -60,15 +60,15 @@ class Gone(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a roster means for one school of the platform at `base_url`."""
+    """The changes that make one school of the platform at `base_url` equal a roster."""
 
     version: int = VERSION
     base_url: str = ""
     school_id: int
     made_at: str
-    #: The file, or the table of the warehouse.
+    #: The file of the roster, or the table of the warehouse.
     source: str
-    #: Of the file; empty for a table.
+    #: The digest of the file; empty for a table.
     sha256: str
     rows: int
     #: How many users the platform has.
@@ -80,13 +80,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: For the person who reads the plan, in English and in Chinese.
     notes: tuple[str, ...] = ()
     chinese_notes: tuple[str, ...] = ()
-    #: Of the school's own fields, by name.
+    #: Display names of the school's own fields, by name.
     labels: dict[str, str] = {}
-    #: How many users the roster is about, by role.
+    #: The number of users whom the roster manages, by role.
     managed: dict[int, int] = {}
 
     def refuses_more_than(self, share: float) -> bool:
-        """Whether more than this share of the roster's rows are refused, and more than a few."""
+        """Whether more than `share` of the roster's rows are refused, and more than FEW rows."""
         return len(self.refused) > max(FEW, share * self.rows)
 
     def of(self, action: Action) -> list[Step]:
@@ -96,12 +96,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What a person wants of a plan."""
+    """The options of a plan."""
 
     #: Delete the users who are gone from the roster.
     delete: bool = False
     #: Users without an outer_id get the outer_id of the row with the same usin.
     link_by_usin: bool = False
-    #: The share of managed users that may be deleted, and the number that always may.
+    #: The share of managed users that may be deleted, and the number that may always be deleted.
     max_deleted: float = 0.2
     handful: int = 5

@@ -1,7 +1,7 @@
-"""The file of a plan: sealed when it is written, and checked before a step of it is carried out.
+"""The file of a plan. It is sealed when it is written, and the seal is checked before the plan is applied.
 
 The seal is an HMAC with a key of the home, over the name and the content of the file. A plan that was edited,
-made elsewhere, or copied under another name is refused, whoever could write into the folder of plans.
+made elsewhere, or copied under another name is refused.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from warehouse.keys import home_key
 from writeback.roster.fields import SECRET, STUDENT_OUTER_ID
 from writeback.roster.plan import CHECKED_BEFORE_DELETION, NEEDED, VERSION, Plan, Step
 
-#: The folder of a home that its plans are in.
+#: The folder of plans in a home.
 PLANS = "plans"
-#: Bytes of a plan at most: that of a roster of 100,000 rows has 40 million.
+#: The most bytes of a plan. The plan of 100,000 rows has 40 million.
 LONGEST_PLAN = 100_000_000
-#: A name has no separator, so that it leads nowhere else.
+#: A name has no path separator, so that it cannot name a file in another folder.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: What a step never writes as a planned value: secrets are read from the roster, and a role is not changed.
+#: Fields without planned values: secrets are read from the roster, and a role is never changed.
 NEVER_PLANNED = frozenset({*SECRET, "role", "id", "school_id", STUDENT_OUTER_ID})
 MAKES_ONE = "campus roster plan makes one"
 
@@ -37,21 +37,20 @@ class PlanError(Exception):
 
 
 class _Versioned(msgspec.Struct):
-    """The field that plans of all versions have."""
+    """The only field that plans of all versions have."""
 
     version: int
 
 
 class _Sealed(msgspec.Struct, kw_only=True):
-    #: Empty in a plan of an older version, which had a digest that anybody could make.
-    seal: str = ""
+    seal: str
     plan: msgspec.Raw
 
 
 def plan_name(home: Path, plan: str) -> str:
     """The name of a plan, by its name or by the path of its .json or workbook in the home's folder of plans.
 
-    Raises PlanError for a path anywhere else, and for what can be no name."""
+    Raises PlanError for a path in another folder, and for an invalid name."""
     path = Path(plan)
     if path.name != plan and path.absolute().parent.resolve() != (home / PLANS).resolve():
         raise PlanError(f"{plan} is not in {home / PLANS}, where the plans of this home are: {MAKES_ONE}")
@@ -67,8 +66,8 @@ def plan_path(home: Path, name: str) -> Path:
 
 
 def save_plan(plan: Plan, home: Path, name: str) -> Path:
-    """Write and seal a plan, for this user alone; the path of its file. A second plan of the same name gets a
-    number. Raises OSError, and PlanError for a plan that is too long."""
+    """Write and seal a plan that only this user can read. Returns its path. A second plan of the same name
+    gets a number. Raises OSError, and PlanError for a plan that is too long."""
     content = msgspec.json.format(msgspec.json.encode(plan), indent=1)
     (home / PLANS).mkdir(parents=True, exist_ok=True)
     for number in count(1):
@@ -88,7 +87,7 @@ def save_plan(plan: Plan, home: Path, name: str) -> Path:
 def load_plan(home: Path, name: str) -> Plan:
     """Read the plan of this name and check its seal and its steps. Raises PlanError."""
     if not NAME.fullmatch(name):
-        # What was given may be a path that leads anywhere, and is not quoted.
+        # Not quoted, since it may be any path.
         raise PlanError(f"it takes the name of a plan in {home / PLANS}, without a folder: {MAKES_ONE}")
     try:
         sealed = msgspec.json.decode(regular_content(plan_path(home, name)), type=_Sealed)
@@ -123,11 +122,11 @@ def _seal(home: Path, name: str, content: bytes) -> str:
 
 
 def regular_content(path: Path) -> bytes:
-    """The bytes of a regular file. Raises OSError for links, for all else, and for what is longer than a
+    """The bytes of a regular file. Raises OSError for links and other files, and for files longer than a
     plan."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        # Without O_NONBLOCK a FIFO would be waited for.
+        # Without O_NONBLOCK, opening a FIFO would wait for its writer.
         descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
@@ -155,7 +154,7 @@ def _wrong_counts(plan: Plan) -> str:
 
 
 def _problem(step: Step) -> str:
-    """The reason to refuse a step; empty: none."""
+    """The reason to refuse a step; empty: the step is valid."""
     planned = {name for name in step.after if step.action != "create" or name != "role"}
     if forbidden := {name for name in planned if name in NEVER_PLANNED or name.casefold() in SECRET}:
         return f"would write {', '.join(sorted(forbidden))}"

@@ -1,4 +1,4 @@
-"""The rows of a roster: read from a table by its columns, checked by themselves and against each other."""
+"""Reads the rows of a roster from a table, and checks each row and then all rows together."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from campus.files.table_file import ERRORS, TableError, TableFile, TableRow
 from campus.identity_numbers import without_identity_numbers
 from campus.selections import nearest
-from writeback.files.table_file import ERRORS, TableError, TableFile, TableRow
 from writeback.roster.fields import (
     HEADERS,
     STANDARD,
@@ -43,17 +43,17 @@ class RosterRow:
 
     line: int
     outer_id: str
-    #: By the interface's names, what the roster says; None: to be emptied.
+    #: The roster's values, by the interface's names; None: the value is emptied.
     values: Mapping[str, Any]
-    #: The values of custom fields among them.
+    #: The values of custom fields. `values` has them, too.
     custom: Mapping[str, Any]
 
 
 class RefusedRow(msgspec.Struct, frozen=True):
-    """A row that is not written."""
+    """A row that is refused, and so not written."""
 
     line: int
-    #: The outer_id, as far as the row has one; so are the next two.
+    #: The outer_id, usin and name; empty: the row has none.
     key: str
     reason: str
     usin: str = ""
@@ -65,7 +65,7 @@ class RefusedRow(msgspec.Struct, frozen=True):
 def read_rows(
     table: TableFile, school_id: int, custom: Collection[str], reading: Reading, name: str
 ) -> tuple[list[RosterRow], list[RefusedRow]]:
-    """The rows of a table, and those that are refused. custom: the names of the school's own fields.
+    """The rows of a table, and the refused rows. custom: the names of the school's own fields.
 
     Raises TableError for columns that make no sense."""
     fields = _fields(table.columns, custom, reading, name)
@@ -86,7 +86,7 @@ def read_rows(
 
 
 def turned_away(row: RosterRow, reason: Refused) -> RefusedRow:
-    """A row that could be read, and is refused."""
+    """Refuse a row that could be read."""
     usin, name = (str(row.values.get(field_name) or "") for field_name in ("usin", "name"))
     return RefusedRow(row.line, row.outer_id, str(reason), usin, name, reason.chinese)
 
@@ -136,7 +136,7 @@ def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, readi
     for column, spec in fields.items():
         text = row.cells[column]
         if not text:
-            # A choice is one of a few values, and none is not among them.
+            # A choice has no empty value.
             if reading.empty == "clear" and spec.kind != "choice" and spec.name not in values:
                 values[spec.name] = None
             continue
@@ -144,9 +144,7 @@ def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, readi
             _check(spec.name, text, reading)
         values[spec.name] = value_of(spec, text, reading.values.get(spec.name, {}))
     if not values.get("outer_id"):
-        raise Refused(
-            "outer_id is missing: by it a row is known again", "缺少外部编号，没有它就无法再次识别此人"
-        )
+        raise Refused("outer_id is missing: by it a row is known again", "缺少外部编号，无法识别此人")
     for needed in ("usin", "name"):
         if any(spec.name == needed for spec in fields.values()) and not values.get(needed):
             raise Refused(f"{needed} is missing", f"缺少{in_chinese(needed)}")
@@ -170,7 +168,7 @@ def _check(name: str, text: str, reading: Reading) -> None:
 
 
 def _named(row: TableRow, name: str, fields: Mapping[str, RosterField], reading: Reading) -> str:
-    """The outer_id or usin of a row; empty where it has none, or one that does not tell who is meant."""
+    """The outer_id or usin of a row; empty: the row has none, or its value identifies nobody."""
     text = next((row.cells[column] for column, spec in fields.items() if spec.name == name), "")
     try:
         _check(name, text, reading)
@@ -180,7 +178,7 @@ def _named(row: TableRow, name: str, fields: Mapping[str, RosterField], reading:
 
 
 def _name_there(row: TableRow, fields: Mapping[str, RosterField]) -> str:
-    """The name of a row that is refused; empty where it has none that can be shown."""
+    """The name in a refused row; empty: the row has no name that can be shown."""
     text = next((row.cells[column] for column, spec in fields.items() if spec.name == "name"), "")
     try:
         check_text("name", text, longest=LONGEST_SHOWN, unusual=True)
@@ -192,7 +190,7 @@ def _name_there(row: TableRow, fields: Mapping[str, RosterField]) -> str:
 
 def _error_in_chinese(row: TableRow) -> str:
     wrong = "、".join(f"{column} 为 {cell}" for column, cell in row.cells.items() if cell in ERRORS)
-    return f"{wrong}：表格中此处有错误"
+    return f"{wrong}：此单元格有错误"
 
 
 def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, Refused]:

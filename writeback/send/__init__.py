@@ -1,1 +1,1 @@
-"""Sends writes: each once, also where its answer is lost."""
+"""Sends each write once, even if its response is lost."""

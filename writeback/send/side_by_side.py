@@ -1,4 +1,4 @@
-"""Writes that run at once, and how they end at Ctrl-C: each says how far it came."""
+"""Runs writes concurrently. At Ctrl-C, each write still returns its outcome."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable

@@ -1,8 +1,7 @@
-"""Sends a write once, also where its answer is lost.
+"""Sends a write once, even if its response is lost.
 
-A repeatable write is sent again like a question. Any other write is sent again only after a look has shown
-that the write did not happen. The look comes after a pause, as a platform that answered 504 may still be at
-work.
+A repeatable write is retried like a read. Any other write is sent again only after a look has shown that the
+write did not happen. The look comes after a pause, since a platform that responded 504 may still be at work.
 """
 
 import asyncio
@@ -17,13 +16,13 @@ from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
 from campus.http.request import Body, Response
-from campus.http.retry import backoff
+from campus.http.sending.retry import backoff
 from writeback.operations import Operation, Write
 
-#: What the platform shows of a write: None, where it did not happen.
+#: Reads the effect of a write from the platform. None: the write did not happen.
 Look = Callable[[], Awaitable[Any | None]]
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
-#: Seconds before the first look; each further pause is twice the one before.
+#: Seconds before the first look. Each further pause is twice the last pause.
 SETTLING = 1.0
 WRONG_METHOD, WRONG_FORM = 405, 415
 
@@ -32,20 +31,20 @@ WRONG_METHOD, WRONG_FORM = 405, 415
 class Written:
     """Proof that a write happened."""
 
-    #: Of the answer; 0: the answer was lost, and a look has shown that the write happened.
+    #: The status of the response; 0: the response was lost, and a look has shown that the write happened.
     status: int
-    #: The answer's JSON, or what the look found; None: neither.
+    #: The JSON of the response, or the result of the look; None: neither.
     value: Any
-    #: An attempt had no answer: the platform may carry it out even now.
+    #: Whether an attempt had no response: the platform may still carry it out.
     lost: bool = False
-    #: Sent with all values of the row, as the platform takes no less.
+    #: Whether the write had all values of the row, since the platform refused less.
     whole: bool = False
 
 
 class Writer:
     """Carries out writes with one client, whose connections, tokens, rate budget and errors they share.
 
-    settling: seconds that the platform is given before the first look. form_as_json: form fields are sent as
+    settling: seconds to wait before the first look. form_as_json: form fields are sent as
     JSON; which a platform also tells by itself, with 415."""
 
     def __init__(self, client: Client, *, settling: float = SETTLING, form_as_json: bool = False) -> None:
@@ -55,16 +54,16 @@ class Writer:
         self._methods: dict[str, str] = {}
 
     async def write(self, write: Write, look: Look | None = None) -> Written:
-        """Carry out one write. look: needed where it is not repeatable.
+        """Carry out one write. look: needed for writes that are not repeatable.
 
-        Raises Unconfirmed where nobody can tell whether it happened, and the errors of `Client.get`. After
+        Raises Unconfirmed if the write may or may not have happened, and the errors of `Client.get`. After
         Transient and PlatformUnavailable, a write that is not repeatable did not happen; others may have."""
         tally, lost = Tally(), None
         for attempt in range(1, self.client.config.max_attempts + 1):
             try:
                 answer = await self._adapted(write, tally)
             except NotFound:
-                # What a first attempt deleted, whose answer was lost.
+                # An earlier attempt, whose response was lost, has deleted it.
                 if write.operation.method == "DELETE" and tally.retries:
                     return Written(404, None)
                 raise
@@ -75,7 +74,7 @@ class Writer:
                     raise
                 raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from error
             except Refused:
-                # Our own first attempt may be why.
+                # The reason may be our own first attempt.
                 seen = await self._seen(look, lost) if look and lost else None
                 if seen is None:
                     raise
@@ -93,7 +92,7 @@ class Writer:
         raise lost
 
     async def _seen(self, look: Look, lost: Unconfirmed) -> Any | None:
-        """Look once. Raises Unconfirmed where the look fails."""
+        """Look once. Raises Unconfirmed if the look fails."""
         try:
             return await look()
         except (CampusError, PlatformUnavailable) as error:
@@ -103,7 +102,7 @@ class Writer:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)
 
     async def _adapted(self, write: Write, tally: Tally) -> Response:
-        """Send it, in the other way where the platform says that it does not take this one."""
+        """Send a write. If the platform rejects its method or format, send it with the other one."""
         operation = write.operation
         method = self._methods.get(operation.name, operation.method)
         try:
@@ -144,7 +143,7 @@ class Writer:
 
 
 def _parsed(body: bytes) -> Any:
-    """The answer's JSON; None where there is none: the status has said that the write happened."""
+    """The JSON of the response; None: there is none. The status proves the write anyway."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

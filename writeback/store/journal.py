@@ -1,7 +1,7 @@
-"""The journal of writes: each is on disk before it is sent, and so is what became of it.
+"""The journal has each write on disk before it is sent, and then its outcome.
 
-From here the lake gets its table `writes`. A write whose answer a killed or interrupted process did not wait
-for is recorded as interrupted: nobody knows whether it happened until somebody looks.
+The journal fills the lake's table `writes`. If a process dies before the response, the write is recorded as
+interrupted: only a look shows whether the write took effect.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import msgspec
 from campus.decoding.withholding import withhold_in_row
 from campus.identity_numbers import without_identity_numbers
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import WRITES
-from warehouse.load.load_log import now
-from warehouse.load.write_log import append_writes
+from warehouse.lake.logs.tables import WRITES
+from warehouse.load.logs.load_log import now
+from warehouse.load.logs.write_log import append_writes
 from writeback.operations import Write
 
-#: What became of a write, as the comment of the column `outcome` tells.
+#: Outcomes of a write. The comment of the column `outcome` defines them.
 DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
     "done",
     "found",
@@ -31,7 +31,7 @@ DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
     "unconfirmed",
     "interrupted",
 )
-#: Rows that are filed in one commit of the lake.
+#: The most rows that one commit moves into the lake.
 MOST_FILED = 50_000
 
 SCHEMA = """
@@ -59,13 +59,13 @@ CREATE TABLE IF NOT EXISTS ended_plan (name TEXT PRIMARY KEY, ended_at TEXT NOT 
 
 @dataclass(frozen=True)
 class Provenance:
-    """On whose behalf something is written."""
+    """The person and the file behind a write."""
 
     #: The person and command, or the run.
     asked_by: str
-    #: The plan or file that says what to write.
+    #: The plan or file with the rows to write.
     source: str
-    #: Of Dagster; empty: a command's.
+    #: The id of the Dagster run; empty: a command writes.
     run_id: str = ""
 
 
@@ -77,7 +77,7 @@ class Journal:
         self._process = uuid.uuid4().hex
 
     def begin(self, write: Write, provenance: Provenance, row: str) -> int:
-        """Note a write that is about to be sent; its number. row: which row of the source it is for."""
+        """Store a write before it is sent. Returns its number. row: the row of the source, in words."""
         with self._connection as transaction:
             added = transaction.execute(
                 "INSERT INTO write (write_id, _school_id, operation, target, source, row, sent, asked_by,"
@@ -99,7 +99,7 @@ class Journal:
         return added.lastrowid
 
     def end(self, number: int, outcome: str, status: int, answer: str | None) -> None:
-        """Note what became of it. answer: JSON, or the platform's words."""
+        """Store the outcome of a write. answer: JSON, or the platform's message."""
         answer = answer and without_identity_numbers(answer)
         with self._connection as transaction:
             transaction.execute(
@@ -108,9 +108,9 @@ class Journal:
             )
 
     def file(self, lake: Lake) -> int:
-        """Move what has ended into the lake's table; how many rows.
+        """Move finished writes into the lake's table. Returns the number of rows.
 
-        A death in between leaves rows in both, which the next call finds in the lake by their ids."""
+        If the process dies meanwhile, rows may be in both. The next call recognizes them by their ids."""
         with self._connection as transaction:
             transaction.execute(
                 "UPDATE write SET outcome = ? WHERE outcome IS NULL AND process <> ?",
@@ -125,14 +125,14 @@ class Journal:
         return filed
 
     def note_end_of_plan(self, name: str) -> None:
-        """Note that a plan was carried out to its end: it is never to be carried out again."""
+        """Record that a plan is completed, so that it is never applied again."""
         with self._connection as transaction:
             transaction.execute(
                 "INSERT OR IGNORE INTO ended_plan VALUES (?, ?)", (name, f"{now():%Y-%m-%d %H:%M:%S}")
             )
 
     def end_of_plan(self, name: str) -> str:
-        """When a plan was carried out to its end, China time; empty: it was not."""
+        """The time at which a plan was completed, in China time; empty: it was not completed."""
         row = self._connection.execute("SELECT ended_at FROM ended_plan WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
@@ -145,13 +145,13 @@ class Journal:
 
 
 def _target(write: Write) -> str:
-    """Which thing of the platform it is about: the path's id and the parameters."""
+    """The object that a write changes: the id in the path, and the parameters."""
     named = [] if write.id is None else [str(write.id)]
     return " ".join([*named, *(f"{name}={value}" for name, value in write.params.items())])
 
 
 def storable(content: Any) -> str | None:
-    """JSON that names passwords and national id numbers, and does not tell them."""
+    """The content as JSON, with a mark in place of passwords and national id numbers."""
     if content is None:
         return None
     return withhold_in_row(msgspec.json.encode(content), None, named=True)[0].decode()

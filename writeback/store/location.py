@@ -1,4 +1,4 @@
-"""Where a home keeps what writing back knows, and whether a process writes to the platform now."""
+"""The path of a home's store of writes, and the lock of the process that writes to the platform."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The notes of a home: what a person has to do about a file, and which writing did not come to its end."""
+"""Stores the notes of a home: files that need a person, and interrupted writes."""
 
 import sqlite3
 import time
@@ -31,35 +31,36 @@ class Note(msgspec.Struct, frozen=True):
 
     kind: str
     school_id: int
-    #: Of the file.
+    #: The name of the file.
     name: str
-    #: Of the file's plan, or of the result of its rows.
+    #: The path of the file's plan, or of the outcomes of its rows.
     path: str = ""
-    #: Of the steps of a waiting plan; with a command, of the rows that are still open.
+    #: The counts of a plan's steps. With a command: the counts of rows that are not written yet.
     counts: str = ""
+    #: The number of refused rows.
     refused: int = 0
-    #: Why nothing came of the file.
+    #: The reason why the file could not be used at all.
     problem: str = ""
-    #: Goes on with writing that was begun.
+    #: The command that continues an interrupted write.
     command: str = ""
 
     @property
     def words(self) -> str:
-        """What there is to do, without a name of a child."""
+        """The note as a message to a person. It names no child."""
         file = f"the {NOUNS[self.kind]} {self.name}".strip() + f" of school {self.school_id}"
         if self.command:
-            return f"Writing {file} did not come to its end ({self.counts}): {self.command}"
+            return f"Writing {file} did not finish ({self.counts}): {self.command}"
         if self.problem:
-            return f"Mend {file}: {self.problem}"
+            return f"Correct {file}: {self.problem}"
         if self.counts:
             return f"The plan of {file} waits ({self.counts}): see it, then campus roster apply {self.path}"
-        return f"Mend the refused rows of {file}, {self.refused:,}: {self.path} says why."
+        return f"Correct the refused rows of {file}, {self.refused:,}: {self.path} has the reasons."
 
     @property
     def place(self) -> str:
-        """What the note replaces: a school has one note on its rosters, and one on each other file."""
-        what = "begun" if self.command else "arrived"
-        return f"{what}-{self.kind}-{self.school_id}-{'' if self.kind == ROSTERS else self.name}"
+        """The key of the note. A school has one note on all its rosters, and one on each other file."""
+        reason = "begun" if self.command else "arrived"
+        return f"{reason}-{self.kind}-{self.school_id}-{'' if self.kind == ROSTERS else self.name}"
 
 
 class Notes:
@@ -69,7 +70,7 @@ class Notes:
         self._connection = connection
 
     def leave(self, note: Note) -> None:
-        """Leave a note in the place of an earlier note."""
+        """Store a note. It replaces an earlier note with the same place."""
         content = msgspec.json.encode(note).decode()
         with self._connection as transaction:
             transaction.execute(
@@ -83,7 +84,7 @@ class Notes:
             transaction.execute("DELETE FROM note WHERE place = ?", (note.place,))
 
     def all(self, days: float) -> Iterator[Note]:
-        """The notes on rosters, and the notes on other files that are at most so many days old."""
+        """All notes on rosters, and the notes on other files that are at most `days` days old."""
         rows = self._connection.execute("SELECT content, noted_at FROM note ORDER BY place").fetchall()
         for content, noted_at in rows:
             note = msgspec.json.decode(content, type=Note)
@@ -91,6 +92,6 @@ class Notes:
                 yield note
 
     def prune(self, days: float) -> None:
-        """Remove notes that are older."""
+        """Remove notes that are more than `days` days old."""
         with self._connection as transaction:
             transaction.execute("DELETE FROM note WHERE noted_at < ?", (time.time() - days * DAY,))

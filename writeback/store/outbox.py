@@ -1,7 +1,7 @@
-"""The outbox of swipes: on disk from the moment they are handed over until the platform has them.
+"""The outbox stores swipes on disk until the platform has accepted them.
 
-A swipe is known by its room, its person and its moment, so that a file which is handed over twice adds
-nothing. What was sent is kept for a month, for that and to be seen.
+A swipe is identified by room, person and time, so a file that arrives twice adds no swipe. Sent swipes stay
+for a month, to detect such repetitions and to be looked up.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 State = Literal["waiting", "sent", "rejected"]
 DAY = 86_400.0
-#: Days for which what was sent or rejected is kept.
-KEPT = 30.0
+#: Days for which sent and rejected swipes stay.
+KEEP_DAYS = 30.0
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS swipe (
@@ -42,12 +42,13 @@ COLUMNS = "seq, school_id, classroom_id, person, value, created_at, source, line
 class Swipe:
     """A card held to a reader."""
 
-    #: Its place; 0: none.
+    #: Its number in the outbox; 0: not stored yet.
     seq: int
     school_id: int
     classroom_id: int
-    #: rid or usin.
+    #: The name of the person's id: rid or usin.
     person: str
+    #: The id.
     value: str
     #: The platform's wall clock, YYYY-MM-DD HH:MM:SS.
     created_at: str
@@ -57,13 +58,13 @@ class Swipe:
 
     @property
     def record(self) -> dict[str, Any]:
-        """As the interface has it."""
-        who = int(self.value) if self.person == "rid" else self.value
-        return {self.person: who, "created_at": self.created_at}
+        """The swipe in the format of the interface."""
+        id = int(self.value) if self.person == "rid" else self.value
+        return {self.person: id, "created_at": self.created_at}
 
     @property
     def key(self) -> str:
-        """What it is, without names."""
+        """Describes the swipe without names."""
         return f"classroom {self.classroom_id}, {self.created_at}, {self.person} {self.value}"
 
 
@@ -74,8 +75,8 @@ class Outbox:
         self._connection = connection
 
     def add(self, swipes: Iterable[Swipe]) -> list[Swipe]:
-        """Keep swipes, on disk when this returns; those that the platform has already. One that was rejected
-        waits again."""
+        """Store swipes, and return the swipes that were sent before. All are on disk then. Rejected swipes
+        wait again."""
         sent = []
         with self._connection as transaction:
             for swipe in swipes:
@@ -98,7 +99,7 @@ class Outbox:
         return sent
 
     def rooms(self, school_id: int) -> list[int]:
-        """The classrooms of a school of which swipes wait, that of the oldest first."""
+        """The classrooms of a school with waiting swipes. The classroom with the oldest swipe comes first."""
         rows = self._connection.execute(
             "SELECT classroom_id FROM swipe WHERE state = 'waiting' AND school_id = ?"
             " GROUP BY 1 ORDER BY min(created_at), 1",
@@ -109,8 +110,7 @@ class Outbox:
     def waiting(
         self, school_id: int, most: int, classroom_id: int, after: Swipe | None = None
     ) -> list[Swipe]:
-        """The swipes of a classroom that wait, in the order of their moments: `most` of them (-1: all), those
-        after this one alone."""
+        """The waiting swipes of a classroom by time, at most `most` (-1: all). `after`: only later swipes."""
         rows = self._connection.execute(
             f"SELECT {COLUMNS} FROM swipe WHERE state = 'waiting' AND school_id = ? AND classroom_id = ?"
             " AND (created_at, seq) > (?, ?) ORDER BY created_at, seq LIMIT ?",
@@ -124,7 +124,7 @@ class Outbox:
         return dict(self._connection.execute(query).fetchall())
 
     def end(self, ended: Sequence[tuple[Swipe, State, str]]) -> None:
-        """Note what became of swipes, with the platform's words."""
+        """Store the final states of swipes, with the platform's messages."""
         with self._connection as transaction:
             transaction.executemany(
                 "UPDATE swipe SET state = ?, words = ?, ended_at = ? WHERE seq = ?",
@@ -132,8 +132,7 @@ class Outbox:
             )
 
     def prune(self) -> None:
-        """Forget what ended a month ago."""
+        """Remove sent and rejected swipes after a month."""
         with self._connection as transaction:
-            transaction.execute(
-                "DELETE FROM swipe WHERE state <> 'waiting' AND ended_at < ?", (time.time() - KEPT * DAY,)
-            )
+            oldest = time.time() - KEEP_DAYS * DAY
+            transaction.execute("DELETE FROM swipe WHERE state <> 'waiting' AND ended_at < ?", (oldest,))

@@ -9,21 +9,21 @@ from pathlib import Path
 from warehouse.durable import durable
 from warehouse.files import locked
 from warehouse.lake.delta import Lake
-from writeback.store import journal, lessons, notes, outbox
+from writeback.store import journal, notes, outbox, unfinished_lessons
 from writeback.store.location import LOCK, store_path
 
-SCHEMA = journal.SCHEMA + outbox.SCHEMA + lessons.SCHEMA + notes.SCHEMA
+SCHEMA = journal.SCHEMA + outbox.SCHEMA + unfinished_lessons.SCHEMA + notes.SCHEMA
 
 
 class Store:
-    """What a home keeps of its writes. Used by one thread at a time. Raises sqlite3.Error where it fails."""
+    """The store of a home's writes, for one thread at a time. Methods raise sqlite3.Error if they fail."""
 
     def __init__(self, home: Path) -> None:
         self._connection = durable(store_path(home), SCHEMA)
         self.journal = journal.Journal(self._connection)
         self.outbox = outbox.Outbox(self._connection)
         self.notes = notes.Notes(self._connection)
-        self.lessons = lessons.UnfinishedLessons(self._connection)
+        self.lessons = unfinished_lessons.UnfinishedLessons(self._connection)
 
     def __enter__(self) -> Store:
         return self

@@ -1,4 +1,4 @@
--- Each kind of group by itself. No day of the benchmark's schools is a partial one.
+-- Each kind of group separately. The benchmark's schools have no partial days.
 WITH days AS (
     SELECT days.*, students.cohort_id, classes.admin_class_id, structures.path_ids
     FROM marts.attendance_student_day AS days

@@ -1,4 +1,4 @@
--- The schools have grades of one semester, so no drop of scores, and enough of everything to tell by.
+-- The schools have grades of one semester, so scores cannot drop, and every indicator has enough rows.
 WITH indicators AS (
     SELECT school_id, semester_id, student_id, attendance.student_id IS NOT NULL AS has_attendance,
         grades.student_id IS NOT NULL AS has_grades, tier AS attendance_tier, coalesce(is_chronic, false) AS is_chronic,

@@ -1,4 +1,4 @@
--- Nothing is deleted, with its class or without, and nothing moves to another semester; a score's publication never changes.
+-- No record is deleted or moves to another semester, and the publication of a score never changes.
 WITH changes AS (
     SELECT _school_id AS school_id, split_part(slice, ':', 2)::BIGINT AS semester_id, resource, key::BIGINT AS record_id,
         slice_version, field, before, after, seen_at

@@ -1,5 +1,4 @@
--- No grade was deleted; each changes at most once in its score and once in its publication, and what it was before
--- is what the log says.
+-- No grade is deleted. Each changes its score and its publication at most once, and the log has the values before.
 WITH moments AS (
     SELECT _school_id AS school_id, key::BIGINT AS grade_id, seen_at,
         any_value({'was': before}) FILTER (WHERE field = 'score') AS score,

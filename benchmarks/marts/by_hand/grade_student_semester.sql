@@ -1,4 +1,4 @@
--- Grades that are delayed do not count, and none is pending. Every grade has a credit and the platform's points.
+-- Delayed grades do not count, and no grade is pending. Every grade has a credit and the platform's points.
 WITH sums AS (
     SELECT school_id, semester_id, student_id, count(*) AS courses, 0 AS pending_courses,
         count(*) FILTER (WHERE status <> 'delayed') AS counted_courses, counted_courses AS scored_courses,

@@ -1,4 +1,4 @@
--- Every item of the benchmark's schools is of its test, and enough students have all of them.
+-- Every item of the benchmark's schools belongs to its test, and enough students have all items.
 WITH scores AS (
     SELECT scores.school_id, assessment_id, assessment_item_id, scores.student_id, scores.score, items.full_score
     FROM core.fct_item_score AS scores

@@ -36,13 +36,13 @@ from campus.decoding.coercion.scalars import (
     Coerce,
     Coerced,
     coercion_to,
-    from_digits,
     to_assumed_integer,
+    to_integer_from_text,
     to_json_text,
     to_null,
     to_number,
 )
-from campus.decoding.raw_json import UNFIT, list_items, object_members
+from campus.decoding.raw_json import JSON_ERRORS, list_items, object_members
 from campus.decoding.withholding import WITHHELD, redacted
 
 # Kinds of drift: an unknown field inside an object, and a word in a column of marks.
@@ -159,7 +159,7 @@ def row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
 def _fits(decoder: "msgspec.json.Decoder[Any]", value: bytes | Raw) -> bool:
     try:
         decoder.decode(value)
-    except UNFIT:
+    except JSON_ERRORS:
         return False
     return True
 
@@ -176,7 +176,7 @@ def _coercion(field: Field, decoder: "msgspec.json.Decoder[Any]") -> Coerce:
     if field.any_json:
         return to_json_text
     if field.digits:
-        return from_digits
+        return to_integer_from_text
     if field.assumed:
         return to_assumed_integer
     if field.nested and pa.types.is_list(kind):

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE
-from campus.decoding.raw_json import UNFIT
+from campus.decoding.raw_json import JSON_ERRORS
 from campus.decoding.withholding import redacted
 
 # A drift kind ("": no drift) and the JSON of the new value.
@@ -22,9 +22,9 @@ PLAIN_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"')
 BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
 INTEGER = re.compile(rb"-?\d+")
 DASH = re.compile(ANY_DASH)
-# A number in text, as nearly every program writes it; and with groups of thousands, but not with a single
-# comma, which may be a decimal point.
+# A number in text, as nearly every program writes it.
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# A number with groups of thousands. A single comma is not enough, since it may be a decimal point.
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3})+\.[0-9]+|(,[0-9]{3}){2,})")
 # A mark with its unit: points, credits, stars.
 MARK_IN_UNITS = re.compile(r"(.+?)\s*(学?分|颗?星|points?|pts|stars?)", re.IGNORECASE)
@@ -34,17 +34,17 @@ CODE = re.compile(rb'"\s*[+-]?0\d')
 FULL_WIDTH = {0xFF01 + place: 0x21 + place for place in range(94)} | {0x3000: 0x20}
 # The minus sign of typesetting.
 FULL_WIDTH |= {0x2212: 0x2D}
-# Powers of ten beyond which no column holds an integer.
+# No integer column holds more digits. The limit also keeps 1e999999999 from being written out.
 MOST_DIGITS = 20
 # The decoder would round a time finer than a microsecond. The pattern begins with a literal, so that large
 # pages are searched at the speed of memchr.
 FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
 # A timestamp as databases write it: a space before the zone, or a zone without its colon or its minutes.
 LOOSE_ZONE = re.compile(rb'("\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?) ?([+-]\d\d):?(\d\d)?"')
-# A date as some platforms write it: as its midnight, with or without a zone.
+# Some platforms write a date as its midnight, with or without a zone.
 MIDNIGHT = re.compile(rb'"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?(Z|[+-]\d\d:?\d\d)?"')
 JSON_NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-# Databases without null write "never" so.
+# Databases without null write these for "never".
 ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
 FLAGS_IN_TEXT = {
     b"false": b"false False FALSE 0 f F".split(),
@@ -56,7 +56,7 @@ NUMBERED_FLAGS = {b"0": ("number_for_flag", b"false"), b"1": ("number_for_flag",
 TEXT_FLAGS = {b'""': EMPTY} | {
     b'"%b"' % text: ("text_for_flag", flag) for flag, texts in FLAGS_IN_TEXT.items() for text in texts
 }
-# Stored verbatim, and no drift: the specification has dashes.
+# The dash itself goes to `_extra`. It is no drift, since the specification has dashes.
 DASH_FOR_NOTHING = "dash"
 
 
@@ -106,19 +106,21 @@ def to_flag(value: bytes) -> Coerced | None:
 
 
 def to_number(value: bytes, *, rate: str, in_units: bool) -> Coerced | None:
-    """A number in text, in a form that the decoder refuses."""
+    """A number in text, in a form that the decoder refuses.
+
+    rate: the field's `rate`, for texts such as 85%. in_units: the text may end with a unit such as points."""
     text = _plain_text(value)
     if text is None or to_null(value):
         return to_null(value)
     if rate and text.endswith("%"):
         percent = _decimal(text[:-1].rstrip())
         if percent is not None:
-            return "percentage", _written(_hundredth(percent) if rate == "share" else percent)
+            return "percentage", _json_of(_hundredth(percent) if rate == "share" else percent)
     if in_units and (match := MARK_IN_UNITS.fullmatch(text)):
         points = _decimal(match[1])
-        return None if points is None else ("number_with_unit", _written(points))
+        return None if points is None else ("number_with_unit", _json_of(points))
     number = _decimal(text)
-    return None if number is None else ("text_for_number", _written(number))
+    return None if number is None else ("text_for_number", _json_of(number))
 
 
 def to_integer(value: bytes) -> Coerced | None:
@@ -141,34 +143,34 @@ def to_integer(value: bytes) -> Coerced | None:
 
 
 def _plain_text(value: bytes) -> str | None:
-    """A text without surrounding spaces, in usual instead of full-width characters; None: not a text."""
+    """A text without surrounding spaces, with full-width characters made half-width; None: not a text."""
     if not value.startswith(b'"'):
         return None
     try:
         return msgspec.json.decode(value, type=str).translate(FULL_WIDTH).strip()
-    except UNFIT:
+    except JSON_ERRORS:
         return None
 
 
 def _decimal(text: str) -> Decimal | None:
-    """The number that a text unmistakably is."""
+    """The number in a text; None for an ambiguous number or no number."""
     if GROUPED.fullmatch(text):
         text = text.replace(",", "")
     return Decimal(text) if NUMBER.fullmatch(text) else None
 
 
 def _hundredth(number: Decimal) -> Decimal:
-    """Exact, unlike a division, which rounds to the context's precision."""
+    """A hundredth of a number, exactly. A division would round to the context's precision."""
     sign, digits, exponent = number.as_tuple()
     return Decimal((sign, digits, int(exponent) - 2))
 
 
-def _written(number: Decimal) -> bytes:
+def _json_of(number: Decimal) -> bytes:
     """A number as JSON."""
     return str(number).encode()
 
 
-def from_digits(value: bytes) -> Coerced | None:
+def to_integer_from_text(value: bytes) -> Coerced | None:
     """An integer that the specification has as text, so the text is no drift."""
     return ("", value[1:-1]) if INTEGER.fullmatch(value[1:-1]) else to_integer(value)
 
@@ -179,7 +181,8 @@ def to_assumed_integer(value: bytes) -> Coerced | None:
 
 
 def to_date(value: bytes) -> Coerced | None:
-    """The date of a midnight, by the value's own clock or by the platform's (16:00 UTC the day before)."""
+    """The date of a timestamp at midnight, by the timestamp's own zone or by the platform's: 16:00 UTC is the
+    next day's midnight."""
     if value in ZERO_MOMENTS:
         return ZERO_DATE
     if null := to_null(value):
@@ -193,7 +196,7 @@ def to_date(value: bytes) -> Coerced | None:
 
 
 def to_wall_clock(value: bytes) -> Coerced | None:
-    """The platform's wall clock at a timestamp, to microseconds; a bare date is its midnight."""
+    """A timestamp by the platform's wall clock, to microseconds. A bare date becomes its midnight."""
     if value in ZERO_MOMENTS:
         return "zero_timestamp", b"null"
     if null := to_null(value):

@@ -1,5 +1,4 @@
-"""The doctor: asks a platform one small question of each kind, and says in words what is right, what is wrong
-and what to do about it."""
+"""The doctor: sends a small request to each endpoint, and says what works, what does not, and what to do."""
 
 from pipelines.cli.doctor.examination import needed_scopes, run_doctor
 

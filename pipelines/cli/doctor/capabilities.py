@@ -1,26 +1,28 @@
-"""What earlier runs found of the platform's capabilities, in words."""
+"""The doctor's finding about the platform's capabilities, as earlier runs discovered them."""
 
 from pathlib import Path
 
-from loading.capabilities import read_capabilities
+from loading.connection.capabilities import read_capabilities
 from pipelines.cli.doctor.findings import Finding
 
-REDISCOVER = "campus doctor --rediscover has the next sync find it out anew; else that happens once a week."
+REDISCOVER = (
+    "After campus doctor --rediscover, the next sync discovers this again; else that happens once a week."
+)
 
 
 def examine_capabilities(home: Path, base_url: str) -> Finding:
-    """What the platform was found to do differently from the interface's description."""
+    """How the platform differs from the interface specification."""
     capabilities, _ = read_capabilities(home, base_url)
-    found = []
+    differences = []
     if capabilities.page_size is not None:
-        found.append(f"sends at most {capabilities.page_size} rows a page")
+        differences.append(f"sends at most {capabilities.page_size} rows a page")
     if capabilities.prefix is not None:
-        found.append(f"has datasets and reports under {capabilities.prefix}")
-    for each in sorted(capabilities.lasting):
-        value = f"={each.value}" if each.value else ""
-        found.append(f"rejects {each.parameter}{value} for {each.path}")
+        differences.append(f"has datasets and reports under {capabilities.prefix}")
+    for rejection in sorted(capabilities.lasting):
+        value = f"={rejection.value}" if rejection.value else ""
+        differences.append(f"rejects {rejection.parameter}{value} for {rejection.path}")
     if capabilities.confirmation.contradicted:
-        found.append("sent an empty answer today that a later one contradicted")
-    if not found:
-        return Finding(True, "No difference between the platform and the interface's description is noted.")
-    return Finding(True, f"The platform, as earlier syncs found it: {'; '.join(found)}. {REDISCOVER}")
+        differences.append("sent an empty answer today that a later answer contradicted")
+    if not differences:
+        return Finding(True, "Earlier syncs found no difference between the platform and the specification.")
+    return Finding(True, f"The platform, as earlier syncs found it: {'; '.join(differences)}. {REDISCOVER}")

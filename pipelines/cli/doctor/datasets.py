@@ -1,4 +1,4 @@
-"""The datasets of a school: how many are read, what of campus.yaml does not fit, which are read by pages."""
+"""The doctor's findings about the datasets of a school."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -19,25 +19,23 @@ from pipelines.cli.doctor.findings import Finding
 
 
 async def examine_datasets(client: Client, school_id: int, selection: Selection) -> AsyncIterator[Finding]:
-    """How many datasets a school has and under which prefix, what of campus.yaml does not fit them, and which
-    of them cannot be read by segments of their ids."""
+    """How many datasets a school has and under which prefix, which options of campus.yaml do not fit, and
+    which datasets cannot be read by segments of their ids."""
     label = f"school {school_id}, datasets"
     try:
         offered = await read_datasets(client, school_id, *(Collector(spec) for spec in DATASET_METADATA))
     except CampusError as error:
-        yield Finding(
-            False, f"{label}: {error} To do without datasets, set datasets.include in campus.yaml to []."
-        )
+        yield Finding(False, f"{label}: {error} To skip datasets, set datasets.include in campus.yaml to [].")
         return
     if offered.prefix is None:
         paths = [prefix + DATASETS.path for prefix in PREFIXES]
-        yield Finding(None, f"{label}: under neither {' nor '.join(paths)}.")
+        yield Finding(None, f"{label}: not found under {' or '.join(paths)}.")
         return
     for name, reason in offered.unread.items():
         yield Finding(False, f"{label}: {name}: {reason}")
     definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
     wanted = selected_names(selection, definitions)
-    look = _Look(client, school_id, offered, selection, definitions)
+    examination = _DatasetExamination(client, school_id, offered, selection, definitions)
     yield Finding(
         True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
     )
@@ -46,43 +44,45 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
     by_pages: dict[str, str] = {}
     for name in wanted:
         try:
-            by_pages[name] = await look.at(name)
+            by_pages[name] = await examination.why_by_pages(name)
         except SelectionError as error:
             yield Finding(False, str(error))
         except CampusError as error:
             yield Finding(False, f"{label}: {name}: {error}")
-    if look.told:
-        yield Finding(None, f"{label}: types that nobody knows go by their values: {', '.join(look.told)}.")
+    if examination.inferred:
+        yield Finding(
+            None, f"{label}: unknown types, inferred from the values: {', '.join(examination.inferred)}."
+        )
     if pages := [f"{name} ({why.rstrip('.')})" for name, why in by_pages.items() if why]:
         yield Finding(None, f"{label}: {len(pages)} are read by pages, not by segments: {'; '.join(pages)}.")
 
 
 @dataclass
-class _Look:
-    """A look at the datasets of a school, one or two small questions each. `told`: what was decided of types
-    that no word tells."""
+class _DatasetExamination:
+    """Examines the datasets of a school, with one or two small requests for each."""
 
     client: Client
     school_id: int
     offered: OfferedDatasets
     selection: Selection
     definitions: dict[str, Definition]
-    told: list[str] = field(default_factory=list)
+    #: Fields with unknown types, and the types inferred for them.
+    inferred: list[str] = field(default_factory=list)
 
-    async def at(self, name: str) -> str:
-        """Why a dataset is read by pages; empty: by segments of its ids.
+    async def why_by_pages(self, name: str) -> str:
+        """Why a dataset is read by pages; empty: it is read by segments of its ids.
 
-        Raises SelectionError where the operator's wishes do not fit it, else CampusError."""
+        Raises SelectionError where options of campus.yaml do not fit the dataset, else CampusError."""
         dataset, tally = self._spec(name), Tally()
         definition, params = dataset.definition, dataset.query.params
         if needs_values(definition, Decided()):
             rows = await first_rows(self.client, self.school_id, dataset.source.path, params, tally)
             decided = {name: decide(definition, Decided(), rows)}
             definition = self.definitions[name] = parse_definition(self.offered.definitions[name], decided)
-            self.told += [
-                f"{name}.{each.name} ({each.word or 'no type'}: {each.type or 'nothing yet'})"
-                for each in definition.fields
-                if each.guessed or each.type is None
+            self.inferred += [
+                f"{name}.{column.name} ({column.word or 'no type'}: {column.type or 'nothing yet'})"
+                for column in definition.fields
+                if column.guessed or column.type is None
             ]
             dataset = self._spec(name)
         return await why_by_pages(self.client, dataset.source, tally)

@@ -1,4 +1,4 @@
-"""The doctor's round: the settings, the platform, each of its schools, and the warehouse."""
+"""Examines the settings, the platform, each of its schools, and the warehouse."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
@@ -6,61 +6,60 @@ from dataclasses import replace
 
 from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
-from loading.capabilities import forget_capabilities
-from loading.discovery.listing import MOST_IDS
-from pipelines.cli.display import console
+from loading.connection.capabilities import forget_capabilities
+from loading.discovery.listing import MAX_IDS
 from pipelines.cli.doctor.capabilities import examine_capabilities
 from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
-from pipelines.cli.doctor.identity import examine_past
+from pipelines.cli.doctor.identity import examine_identity_numbers
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
 from pipelines.cli.doctor.services import examine_lake, examine_services, examine_store
 from pipelines.cli.doctor.writes import examine_inbox, examine_writes
-from pipelines.lake import lake_without_check
-from pipelines.of_schools import alike, named
+from pipelines.cli.terminal.display import console, print_line
+from pipelines.lake.opening import lake_without_check
 from pipelines.resources import open_platform
-from pipelines.settings import Settings, SettingsError, check_home, needs_platform, plain_http
-from warehouse.lake.log_tables import DRIFT
-from warehouse.load.drift import Difference, in_a_line, latest
+from pipelines.settings.settings import Settings, SettingsError, check_home, needs_platform, plain_http
+from pipelines.status.school_groups import group_by_text, name_schools
+from warehouse.lake.logs.tables import DRIFT
+from warehouse.load.logs.drift import Difference, in_a_line, latest_drift
 
-# Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
+# A larger clock skew would break tokens and Retry-After dates.
 SKEW_SECONDS = 60
 
 
 def run_doctor(settings: Settings, *, rediscover: bool = False) -> int:
-    """Examine the settings, the platform and the warehouse. The exit status: 1 where something is wrong.
+    """Examine the settings, the platform and the warehouse. Returns the exit status: 1 for any problem.
 
-    rediscover: forget first what earlier runs found of the platform's capabilities."""
+    `rediscover`: first forget what earlier runs discovered of the platform."""
     if rediscover:
         forget_capabilities(settings.home)
     return asyncio.run(_show(settings))
 
 
 async def _show(settings: Settings) -> int:
-    bad = 0
+    problems = 0
     async for finding in _examine(settings):
         mark, style = {True: ("ok", "green"), False: ("!!", "bold red"), None: ("--", "yellow")}[finding.good]
         console.print(f"[{style}]{mark}[/]", end=" ")
-        console.print(finding.text, markup=False, soft_wrap=True)
-        bad += finding.good is False
-    console.print(
-        f"\n{bad} thing{'s' * (bad != 1)} to mend." if bad else "\nAll is well: campus sync can run."
-    )
-    return int(bad > 0)
+        print_line(finding.text)
+        problems += finding.good is False
+    to_mend = f"{problems} thing{'s' * (problems != 1)} to mend."
+    print_line(f"\n{to_mend if problems else 'All is well: campus sync can run.'}")
+    return int(problems > 0)
 
 
 async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     needs_platform(settings)
     source = "the embedded simulator, with made-up schools" if settings.embedded else settings.base_url
-    files = " and ".join(map(str, settings.read_from)) or "the environment alone, as there is no .env"
+    files = " and ".join(map(str, settings.read_from)) or "the environment alone, since there is no .env"
     yield Finding(
-        True, f"The settings make sense: home {settings.home}, platform {source}; read from {files}."
+        True, f"The settings are valid: home {settings.home}, platform {source}; read from {files}."
     )
     for name in plain_http(settings):
         yield Finding(
             None,
-            f"{name} begins with http://, as CAMPUS_ALLOW_HTTP lets it: whoever is on the way reads along.",
+            f"{name} begins with http://, as CAMPUS_ALLOW_HTTP allows: others on the network can read it.",
         )
     try:
         check_home(settings)
@@ -75,7 +74,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     if lake is not None:
         yield lake
     with open_platform(settings) as platform:
-        # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
+        # Short waits: an overloaded platform is a finding.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
         async with Client(config, needed_scopes(settings)) as client:
             async for finding in _examine_platform(client, settings):
@@ -84,9 +83,9 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
     is_readable = all(finding is None or finding.good for finding in (store, lake))
-    past = examine_past(settings, lake_without_check(settings)) if is_readable else None
-    if past is not None:
-        yield past
+    identity = examine_identity_numbers(settings, lake_without_check(settings)) if is_readable else None
+    if identity is not None:
+        yield identity
     if is_readable and (drift := _drift(settings)):
         yield Finding(None, f"{in_a_line(drift)}.")
     if settings.published.exists():
@@ -96,32 +95,33 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator[Finding]:
-    """The list of schools and each of them, as far as the platform answers."""
+    """The list of schools, and each school, as far as the platform answers."""
     schools = settings.school_ids or ()
     try:
         listed = await list_schools(client, settings.school_ids)
         yield listed.finding
         ids = [row["id"] for row in listed.rows]
-        if ids and (unlisted := [each for each in schools if each not in ids]):
+        if ids and (unlisted := [school_id for school_id in schools if school_id not in ids]):
             yield Finding(
                 None,
                 f"CAMPUS_SCHOOL_IDS names {', '.join(map(str, unlisted))}, and the platform lists "
-                f"{', '.join(map(str, ids[:MOST_IDS]))}: mend it where the id is mistyped.",
+                f"{', '.join(map(str, ids[:MAX_IDS]))}: correct CAMPUS_SCHOOL_IDS if an id is mistyped.",
             )
         schools = schools or tuple(ids)
     except PlatformUnavailable as halt:
         yield Finding(False, str(halt))
-    found: list[tuple[int, Finding]] = []
-    with console.status("") as busy:
+    findings: list[tuple[int, Finding]] = []
+    with console.status("") as spinner:
         for school_id in schools:
             if client.health.down:
                 break
-            busy.update(f"school {school_id}")
+            spinner.update(f"school {school_id}")
             try:
-                found += [(school_id, each) async for each in examine_school(client, school_id, settings)]
+                of_school = [finding async for finding in examine_school(client, school_id, settings)]
+                findings += [(school_id, finding) for finding in of_school]
             except PlatformUnavailable as halt:
-                found.append((school_id, Finding(False, str(halt))))
-    for finding in _together(found, schools):
+                findings.append((school_id, Finding(False, str(halt))))
+    for finding in _merged(findings, schools):
         yield finding
     if not client.health.down:
         yield _skew(client.clock_skew)
@@ -129,38 +129,58 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
             yield await examine_writes(client.config, settings, school_id)
 
 
-def _together(found: Sequence[tuple[int, Finding]], schools: Collection[int]) -> Iterator[Finding]:
-    """What was found of schools, once where several have it in common; what is to be mended comes last."""
+def _merged(findings: Sequence[tuple[int, Finding]], schools: Collection[int]) -> Iterator[Finding]:
+    """The findings about schools, merged where several schools share them; problems come last."""
+    yield from _answers(findings, schools)
     for good in (True, None, False):
-        said = ((school_id, _of_it(school_id, each.text)) for school_id, each in found if each.good is good)
-        for common, texts in alike(said):
-            yield Finding(good, named(texts, schools) + common)
+        messages = (
+            (school_id, _without_school(school_id, finding.text))
+            for school_id, finding in findings
+            if finding.good is good and not finding.resource
+        )
+        for common, texts in group_by_text(messages):
+            yield Finding(good, name_schools(texts, schools) + common)
 
 
-def _of_it(school_id: int, text: str) -> str:
-    """What is said behind the name of the school."""
+def _answers(findings: Sequence[tuple[int, Finding]], schools: Collection[int]) -> Iterator[Finding]:
+    """The resources that answered: one finding for all that answered alike in the same schools."""
+    schools_of: dict[tuple[str, str], list[int]] = {}
+    for school_id, finding in findings:
+        if finding.resource:
+            answer = finding.text.rpartition(": ")[2].rstrip(".")
+            schools_of.setdefault((answer, finding.resource), []).append(school_id)
+    resources_of: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (answer, resource), ids in schools_of.items():
+        resources_of.setdefault((answer, tuple(ids)), []).append(resource)
+    for (answer, answered_in), resources in resources_of.items():
+        named = name_schools(answered_in, schools)
+        yield Finding(True, f"{named}, {answer} ({len(resources)}): {', '.join(resources)}.")
+
+
+def _without_school(school_id: int, text: str) -> str:
+    """The text after the name of the school."""
     name = f"school {school_id}"
     return text.removeprefix(name) if text.startswith(name) else f": {text}"
 
 
 def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
-    """What a sync with these settings needs; nobody has to grant more."""
+    """The scopes that a sync with these settings needs, and no others."""
     return [spec.scopes for spec in needed_resources(settings)]
 
 
 def _drift(settings: Settings) -> list[Difference]:
-    """What the last sync found new in what the platform sends."""
+    """The drift that the last sync found."""
     lake = lake_without_check(settings)
-    return latest(lake) if lake.holds(DRIFT) else []
+    return latest_drift(lake) if lake.holds(DRIFT) else []
 
 
 def _skew(seconds: float | None) -> Finding:
     if seconds is None:
-        return Finding(None, "The platform's clock is unknown: its token answers carry no Date.")
+        return Finding(None, "The platform's clock is unknown: its token answers have no Date header.")
     if abs(seconds) <= SKEW_SECONDS:
         return Finding(True, "The platform's clock and this machine's agree.")
-    way = "ahead of" if seconds > 0 else "behind"
+    direction = "ahead of" if seconds > 0 else "behind"
     return Finding(
         False,
-        f"The platform's clock is {abs(seconds):.0f} s {way} this machine's: set the wrong one right (NTP).",
+        f"The platform's clock is {abs(seconds):.0f} s {direction} this machine's: correct it (NTP).",
     )

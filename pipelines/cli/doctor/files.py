@@ -1,4 +1,4 @@
-"""What the doctor says of who else can read or replace the files of a home."""
+"""The doctor's findings about who else can read or replace the files of a home."""
 
 import grp
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.cli.doctor.findings import Finding
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 from warehouse.files import UMASK
 from warehouse.published.audiences import group_problem
 
@@ -20,18 +20,18 @@ class OpenFiles:
 
     #: How many there are.
     count: int = 0
-    #: One of them, the uppermost.
+    #: The uppermost of them.
     example: Path | None = None
 
     def look_at(self, path: Path, mode: int) -> None:
-        """Count a file or folder, where its mode is too wide."""
+        """Count a file or folder whose mode is too wide."""
         if mode & UMASK:
             self.count += 1
             self.example = self.example or path
 
 
 def examine_files(settings: Settings) -> Iterator[Finding]:
-    """Whether others can read what campus writes or its settings, or can replace the home."""
+    """Whether others can read the data or the settings, or can replace the home."""
     folders = [folder for folder in _folders(settings) if folder.exists()]
     findings = [
         *(finding for folder in folders for finding in _examine_folder(folder)),
@@ -39,15 +39,15 @@ def examine_files(settings: Settings) -> Iterator[Finding]:
         *_examine_parents(settings.home),
     ]
     yield from findings or [Finding(True, f"Nobody but its owner and group can read {settings.home}.")]
-    yield from _audiences(settings)
+    yield from _examine_audiences(settings)
 
 
 def _folders(settings: Settings) -> list[Path]:
-    """The folders that campus writes to, each once: none is inside of another."""
+    """The folders that campus writes to; no folder is inside another."""
     elsewhere = [
         settings.lake_folder,
         Path(os.environ.get("DAGSTER_HOME", settings.home / "dagster")),
-        # It may be elsewhere, by a link.
+        # A link may lead elsewhere.
         settings.home / "exports",
         None if settings.shards is None or settings.shards.is_remote else Path(settings.shards.root),
     ]
@@ -74,14 +74,14 @@ def _examine_folder(folder: Path) -> Iterator[Finding]:
 
 
 def _modes_below(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Each file and folder below a folder, and its mode. Links are left out, as they have no mode of their
-    own; a file that a load deletes meanwhile is left out, too."""
+    """Each file and folder below a folder, and its mode, without links, which have no mode of their own, and
+    without files that a load deletes meanwhile."""
     folders = [folder]
     while folders:
         try:
             entries = list(os.scandir(folders.pop()))
         except (FileNotFoundError, PermissionError):
-            # A folder that its owner cannot list is closed to others, or is reported by its own mode.
+            # A folder that its owner cannot list is closed to others, or its own mode is reported.
             continue
         for entry in entries:
             try:
@@ -96,7 +96,7 @@ def _modes_below(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _examine_dotenv(file: Path) -> Iterator[Finding]:
-    """A .env may be root's and readable for the group of the service: that is told, and is no mistake."""
+    """Whether others can read a .env. A .env of root that the group of the service can read is no problem."""
     status, quoted = file.stat(), shlex.quote(str(file))
     if status.st_mode & stat.S_IRWXO:
         yield Finding(False, f"Others can read {file}, which is for secrets: chmod 600 {quoted}")
@@ -123,7 +123,7 @@ def _group(group_id: int) -> str:
         return str(group_id)
 
 
-def _audiences(settings: Settings) -> Iterator[Finding]:
+def _examine_audiences(settings: Settings) -> Iterator[Finding]:
     """Whether the group of each audience can read its file."""
     for audience in settings.audiences:
         problem = group_problem(settings.home, audience)

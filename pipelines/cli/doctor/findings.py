@@ -1,11 +1,15 @@
-"""What the doctor says of one thing that it has looked at."""
+"""A finding of the doctor."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `good`: None where it is neither right nor wrong."""
+    """The result of one check."""
 
+    #: Whether the check passed; None: neither right nor wrong.
     good: bool | None
+    #: What was found, and what to do.
     text: str
+    #: The resource that answered, in a finding with nothing else to say.
+    resource: str | None = None

@@ -1,4 +1,4 @@
-"""What the doctor says of identity numbers that a home has kept since before they were withheld."""
+"""The doctor's finding about identity numbers in logs that are older than their withholding."""
 
 import re
 from collections import Counter
@@ -13,25 +13,25 @@ from campus.decoding.withholding import withhold_in_row
 from campus.identity_numbers import is_identity_field, may_hold_identity_number
 from campus.registry import RESOURCES
 from pipelines.cli.doctor.findings import Finding
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import CHANGES, PAST_ROWS, QUARANTINE, Log
+from warehouse.lake.logs.tables import CHANGES, PAST_ROWS, QUARANTINE, Log
 from warehouse.lake.tables import EXTRA
 
-#: The logs that keep values of earlier rows, and the columns that have them.
+#: The logs with values of earlier rows, and the columns of these values.
 TEXTS: Mapping[Log, tuple[str, ...]] = {
     PAST_ROWS: ("row",),
     CHANGES: ("field", "before", "after"),
     QUARANTINE: ("resource", "raw"),
 }
-#: Names in JSON, and in JSON that is a text of JSON.
+#: Names in JSON, also in JSON inside a JSON string.
 _NAME = re.compile(rb'"((?:[^"\\]|\\+u[0-9A-Fa-f]{4}){1,60})\\?"\s*:')
 _ESCAPED = re.compile(r"\\+u([0-9A-Fa-f]{4})")
 BATCH = 10_000
 
 
-def examine_past(settings: Settings, lake: Lake) -> Finding | None:
-    """Whether logs of the lake have identity numbers; None: they have none, or the settings keep them."""
+def examine_identity_numbers(settings: Settings, lake: Lake) -> Finding | None:
+    """The logs of the lake that have identity numbers; None: no log has any, or the settings keep them."""
     if settings.keep_id_numbers:
         return None
     counts: Counter[str] = Counter()
@@ -43,9 +43,9 @@ def examine_past(settings: Settings, lake: Lake) -> Finding | None:
     places = ", ".join(f"{place} ({count:,} rows)" for place, count in sorted(counts.items()))
     return Finding(
         False,
-        f"Rows from before identity numbers were withheld still have them: {places}. Set "
-        "retention.history_days in campus.yaml, so that nights delete past rows and changes of so long ago, "
-        "or load into a new home. A row leaves the quarantine once it is loaded whole: campus sync --full.",
+        f"Rows that were loaded before identity numbers were withheld still have them: {places}. Set "
+        "retention.history_days in campus.yaml, so that nights delete old past rows and changes, or load "
+        "into a new home. Rows leave the quarantine once they are loaded: campus sync --full.",
     )
 
 
@@ -58,16 +58,16 @@ def _numbers_in(lake: Lake, table: Log, columns: tuple[str, ...]) -> Iterator[tu
             rows = batch.to_pylist()
             if not _may_have_numbers(rows):
                 continue
-            found = Counter(
+            counts = Counter(
                 resource
                 for row in rows
                 if _has_number(resource := row.get("resource") or place.get("resource", ""), row)
             )
-            yield from ((place["_school_id"], resource, count) for resource, count in found.items())
+            yield from ((place["_school_id"], resource, count) for resource, count in counts.items())
 
 
 def _may_have_numbers(rows: list[dict[str, Any]]) -> bool:
-    """Whether the rows have a number, or a field that is named for one: fast, and for all of them at once."""
+    """Whether any row may have a number, or a field named as one: a fast check of all rows at once."""
     text = "\n".join(value for row in rows for value in row.values() if value).encode()
     names = {_unescaped(name.decode(errors="replace")) for name in set(_NAME.findall(text))}
     names |= {row["field"] for row in rows if row.get("field")}
@@ -79,7 +79,7 @@ def _unescaped(name: str) -> str:
 
 
 def _has_number(resource: str, row: Mapping[str, Any]) -> bool:
-    """Whether a row of a log has an identity number, by the name of a field or by value. Ids stay."""
+    """Whether a row of a log has an identity number, by the name of a field or by value. Ids are none."""
     spec = RESOURCES.get(resource)
     contract = spec.contract if spec else None
     texts = [row[name] for name in ("row", "raw") if row.get(name)]
@@ -99,7 +99,7 @@ def _has_number(resource: str, row: Mapping[str, Any]) -> bool:
 
 
 def _extra_of(text: str) -> str:
-    """What a past row has beside its columns; empty: nothing."""
+    """The extra fields of a past row as JSON; empty: none."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any]).get(EXTRA) or ""
     except msgspec.DecodeError:

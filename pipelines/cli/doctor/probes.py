@@ -1,4 +1,4 @@
-"""One small question for a resource: what it asks, and what is to say of the answer."""
+"""Probes a resource with one small request."""
 
 import json
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from campus.plan.units import SliceQuery
 from campus.registry import SEMESTERS, V1_SEMESTERS, ResourceSpec
 from pipelines.cli.doctor.findings import Finding
 from pipelines.resources import term_types
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 
 FIRST_ROWS = {names: {names.page: "1", names.per_page: "5"} for names in (V1_NAMES, V3_NAMES)}
-OF_PAGES = frozenset(name for params in FIRST_ROWS.values() for name in params)
-WRONG_ADDRESS = "Check that CAMPUS_BASE_URL is the platform's own address, and ask its operator."
+PAGE_PARAMETERS = frozenset(name for params in FIRST_ROWS.values() for name in params)
+WRONG_ADDRESS = "Check that CAMPUS_BASE_URL is the platform's own address, or ask the platform's operator."
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Probed:
-    """The answer to one small question: what to say of it, and its rows."""
+class Probe:
+    """The result of one small request: the finding, and the rows of the answer."""
 
     finding: Finding
     rows: list[Row]
 
 
-def questions(spec: ResourceSpec, query: SliceQuery) -> list[tuple[str, dict[str, str]]]:
-    """The path and parameters of a small question for a resource; none where there is nothing to ask with."""
+def probe_requests(spec: ResourceSpec, query: SliceQuery) -> list[tuple[str, dict[str, str]]]:
+    """The path and parameters of a small request for a resource; empty where its parameters are unknown."""
     if spec.embedded_in or (spec.sliced_by == "semester" and query.semester_id is None):
         return []
     first = FIRST_ROWS[V1_NAMES if spec.is_v1 else V3_NAMES] if spec.shape == "pages" else {}
@@ -41,13 +41,13 @@ def questions(spec: ResourceSpec, query: SliceQuery) -> list[tuple[str, dict[str
     return [(unit.path, {**unit.params, **first}) for unit in units[:1]]
 
 
-def where_to_ask(
+def probe_query(
     school_id: int, spec: ResourceSpec, rows: dict[str, list[Row]], settings: Settings, client_id: str
 ) -> SliceQuery:
-    """What a resource is asked for with: the current semester, and one of each of the rest."""
-    # Either interface is asked by its own ids, or by the other's where it does not show its own.
+    """The query of a probe: the current semester, and the first value of each other parameter."""
+    # Each interface has its own semester ids; the other interface's ids are a fallback.
     lists = (V1_SEMESTERS, SEMESTERS) if spec.is_v1 else (SEMESTERS, V1_SEMESTERS)
-    semesters = next((found for one in lists if (found := rows.get(one.name))), [])
+    semesters = next((known_rows for listed in lists if (known_rows := rows.get(listed.name))), [])
     current = next((row for row in semesters if row.get("is_current")), next(iter(semesters), None))
     parent = parents_of(spec)
     parents = rows.get(parent.name, []) if parent else []
@@ -62,10 +62,10 @@ def where_to_ask(
     )
 
 
-async def ask(
+async def probe(
     client: Client, spec: ResourceSpec, school_id: int | None, path: str, params: dict[str, str] | None = None
-) -> Probed:
-    """Send one small question. What goes wrong is a finding; `school_id` None: of no school."""
+) -> Probe:
+    """Send one small request. A failure is a finding. `school_id` None: a request without a school."""
     label = spec.name if school_id is None else f"school {school_id}, {spec.name}"
     try:
         answer = await fetch(
@@ -79,36 +79,36 @@ async def ask(
         )
     except NotFound as error:
         if MODES[spec.mode].may_be_absent:
-            return Probed(Finding(True, f"{label}: answers, with nothing there."), [])
-        return Probed(Finding(False, f"{label}: {error}"), [])
+            return Probe(Finding(True, f"{label}: answers without rows.", spec.name), [])
+        return Probe(Finding(False, f"{label}: {error}"), [])
     except CampusError as error:
-        bare = {name: value for name, value in (params or {}).items() if name not in OF_PAGES}
+        bare = {name: value for name, value in (params or {}).items() if name not in PAGE_PARAMETERS}
         if isinstance(error, Refused) and bare != (params or {}):
-            # What takes no pages is asked for without, as a sync does.
-            again = await ask(client, spec, school_id, path, bare)
+            # A list without pages refuses page parameters; a sync leaves them out, too.
+            again = await probe(client, spec, school_id, path, bare)
             if again.finding.good:
                 return again
-        return Probed(Finding(False, f"{label}: {error}"), [])
-    return Probed(Finding(True, f"{label}: answers."), answer.value)
+        return Probe(Finding(False, f"{label}: {error}"), [])
+    return Probe(Finding(True, f"{label}: answers.", spec.name), answer.value)
 
 
 def _rows(spec: ResourceSpec, body: bytes) -> list[Row]:
-    """The rows of an answer: a list of them, or where one object is asked for, one or none.
+    """The rows of an answer; an answer of one object has one row or none.
 
-    Raises TornBody for no JSON and UnexpectedAnswer for anything but rows."""
+    Raises TornBody for invalid JSON and UnexpectedAnswer for anything but rows."""
     value = _decoded(as_rows(body, single=False) if spec.is_v1 and not spec.is_one_object else body)
     if spec.is_one_object and not (spec.shape == "object_or_list" and isinstance(value, list)):
         value = [value] if value else []
     rows = [] if value is None else value
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UnexpectedAnswer("the answer is not made of rows.", WRONG_ADDRESS)
+        raise UnexpectedAnswer("the answer does not consist of rows.", WRONG_ADDRESS)
     if "id" in spec.primary_key and len(identified(rows)) < len(rows):
-        raise UnexpectedAnswer("the rows have no id that is a number.", WRONG_ADDRESS)
+        raise UnexpectedAnswer("the rows have no numeric id.", WRONG_ADDRESS)
     return rows
 
 
 def _decoded(body: bytes) -> Any:
-    # Python's own decoder is as lenient as a sync: half a surrogate pair or a NaN is no torn answer.
+    # Python's decoder is as lenient as a sync: it accepts half a surrogate pair and NaN.
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -116,6 +116,6 @@ def _decoded(body: bytes) -> Any:
 
 
 def identified(value: Any) -> list[Row]:
-    """Those rows that a later question can name."""
+    """The rows with an id, by which a later request can name them."""
     rows = value if isinstance(value, list) else []
     return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), int)]

@@ -1,4 +1,4 @@
-"""The reports that campus.yaml names: what they offer, or what of it does not fit."""
+"""The doctor's findings about the reports that the settings name."""
 
 from campus.http.client import Client
 from campus.http.errors import CampusError
@@ -11,16 +11,15 @@ from pipelines.cli.doctor.findings import Finding
 
 
 async def examine_report(client: Client, school_id: int, wanted: ReportSelection) -> Finding:
-    """What a school's report offers, or what of campus.yaml does not fit it."""
-    nowhere = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+    """What a school's report offers, or which options of campus.yaml do not fit the report."""
+    collectors = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
     try:
-        offered = await read_report(client, school_id, wanted.report, *nowhere)
-        questions = plan_requests(wanted, offered, school_id)
+        offered = await read_report(client, school_id, wanted.report, *collectors)
+        requests = plan_requests(wanted, offered, school_id)
     except CampusError as error:
         return Finding(False, str(error))
     return Finding(
         True,
-        f"school {school_id}, report {wanted.report!r}: {len(offered.queries)} queries under "
-        f"{offered.prefix}{REPORT_QUERIES.path.format(report=wanted.report)}, {len(questions)} results to be "
-        f"read.",
+        f"school {school_id}, report {wanted.report!r}: {len(offered.queries)} queries under {offered.prefix}"
+        f"{REPORT_QUERIES.path.format(report=wanted.report)}, {len(requests)} results to be read.",
     )

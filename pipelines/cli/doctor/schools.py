@@ -1,4 +1,4 @@
-"""A school, resource by resource: what answers, what is hidden, and with which scopes it was read."""
+"""The doctor's findings about a school: each resource, hidden rows, and scopes."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,15 +24,15 @@ from loading.reports.tables import selections_of
 from loading.semesters import COLUMNS
 from pipelines.cli.doctor.datasets import examine_datasets
 from pipelines.cli.doctor.findings import Finding
-from pipelines.cli.doctor.probes import Probed, Row, ask, identified, questions, where_to_ask
+from pipelines.cli.doctor.probes import Probe, Row, identified, probe, probe_query, probe_requests
 from pipelines.cli.doctor.reports import examine_report
 from pipelines.cli.doctor.semesters import examine_semesters
 from pipelines.resources import wanted_reports
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 
 
 def needed_resources(settings: Settings) -> list[ResourceSpec]:
-    """What a sync with these settings reads."""
+    """The resources that a sync with these settings reads."""
     unwanted: set[ResourceSpec] = set()
     if not settings.options.datasets.selection.include:
         unwanted.update(DATASET_METADATA)
@@ -41,50 +41,58 @@ def needed_resources(settings: Settings) -> list[ResourceSpec]:
     return [spec for spec in RESOURCES.values() if spec not in unwanted]
 
 
-async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Probed:
-    """The schools that the platform lists; none where it shows no list and the settings name them."""
-    # A platform may want a school in the header, and refuses one that it does not have.
+async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Probe:
+    """The schools that the platform lists. No rows if the platform refuses the list and the settings name
+    schools."""
+    # A platform may require a school in the header, or refuse the school of the settings.
     for header in dict.fromkeys([*(school_ids or ())[:1], None]):
         try:
-            asked = await ask(client, SCHOOLS, header, SCHOOLS.path)
+            schools = await probe(client, SCHOOLS, header, SCHOOLS.path)
         except PlatformUnavailable as halt:
             if halt.school_id is None:
                 raise
-            asked = Probed(Finding(False, str(halt)), [])
-        if asked.finding.good or not school_ids:
-            return asked
-    # Named schools can be read without the list; only their names will be missing.
-    return Probed(
-        Finding(None, f"{asked.finding.text} The schools that CAMPUS_SCHOOL_IDS names do not need it."), []
+            schools = Probe(Finding(False, str(halt)), [])
+        if schools.finding.good or not school_ids:
+            return schools
+    # Schools in the settings can be read without the list; only their names are missing then.
+    return Probe(
+        Finding(
+            None, f"{schools.finding.text} The schools of CAMPUS_SCHOOL_IDS can be loaded without the list."
+        ),
+        [],
     )
 
 
 async def examine_school(client: Client, school_id: int, settings: Settings) -> AsyncIterator[Finding]:
-    """One finding a resource. Later questions are made from the rows of earlier ones: a class, an item."""
+    """The findings about a school. Later requests take their ids from the rows of earlier requests."""
     rows: dict[str, list[Row]] = {}
-    # The semesters of either interface first: with them the rest is asked for.
+    # The semesters of both interfaces first: other resources need their ids.
     specs = dict.fromkeys((*COLUMNS, *BASE_DATA, *V1_DATA))
     unread = set[ResourceSpec]()
     for spec in specs:
         if spec.embedded_as:
-            around = rows.get(spec.embedded_in or "", [])
-            rows[spec.name] = [one for row in around for one in identified(row.get(spec.embedded_as))]
-        query = where_to_ask(school_id, spec, rows, settings, client.config.client_id)
-        for path, params in questions(spec, query):
-            asked = await ask(client, spec, school_id, path, params)
-            rows[spec.name] = asked.rows
-            yield asked.finding
+            parents = rows.get(spec.embedded_in or "", [])
+            rows[spec.name] = [child for row in parents for child in identified(row.get(spec.embedded_as))]
+        query = probe_query(school_id, spec, rows, settings, client.config.client_id)
+        for path, params in probe_requests(spec, query):
+            answer = await probe(client, spec, school_id, path, params)
+            rows[spec.name] = answer.rows
+            yield answer.finding
             details = spec.source(DetailRows)
-            if details and asked.rows and not any(row.get(details.list) for row in asked.rows):
-                yield _of_details(school_id, spec, details, len(asked.rows))
-            if asked.finding.good is False:
+            if details and answer.rows and not any(row.get(details.list) for row in answer.rows):
+                yield Finding(
+                    True,
+                    f"school {school_id}, {spec.name}: the list shows no {details.list}, so a sync requests "
+                    f"each of its {len(answer.rows)} rows alone.",
+                )
+            if answer.finding.good is False:
                 unread.add(spec)
             if unread >= COLUMNS.keys():
-                # Where not even semesters can be read, thirty more refusals would say no more.
+                # Without semesters, all other requests would fail for the same reason.
                 return
     async for finding in examine_semesters(client, school_id, settings):
         yield finding
-    async for finding in _hidden(client, school_id):
+    async for finding in _hidden_rows(client, school_id):
         yield finding
     for finding in _scopes(school_id, *client.scopes_of(school_id), needed_resources(settings)):
         yield finding
@@ -96,8 +104,8 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
         yield await examine_report(client, school_id, wanted)
 
 
-async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
-    """Which lists hide rows unless they are asked for by their status."""
+async def _hidden_rows(client: Client, school_id: int) -> AsyncIterator[Finding]:
+    """The lists that hide rows unless a request names their status."""
     for spec in BASE_DATA:
         if not spec.hidden_filters or spec.mode != "once":
             continue
@@ -105,32 +113,23 @@ async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
         try:
             await read(client, spec, SliceQuery(school_id), collector)
         except CampusError:
-            # What stands in the way of this list was told where it was first asked for.
+            # The probe of this list has reported the error already.
             continue
         for drift, rows in collector.account.drift.items():
             if drift.kind == HIDDEN:
                 yield Finding(
                     True,
                     f"school {school_id}, {spec.name}: the list hides {rows} rows that {drift.field}="
-                    f"{drift.sample} shows; a sync asks for them.",
+                    f"{drift.sample} shows; a sync requests them, too.",
                 )
 
 
-def _of_details(school_id: int, spec: ResourceSpec, details: DetailRows, rows: int) -> Finding:
-    return Finding(
-        True,
-        f"school {school_id}, {spec.name}: the list shows no {details.list}, so a sync asks for each of "
-        f"its {rows} rows alone.",
-    )
-
-
 def _scopes(
-    school_id: int, asked: list[str], refused: list[str], needed: Sequence[ResourceSpec]
+    school_id: int, scopes_used: list[str], refused: list[str], needed: Sequence[ResourceSpec]
 ) -> Iterator[Finding]:
-    """With which scopes the school was read, since one that is refused may have given way to another; and
-    what cannot be read as none of its scopes is granted."""
-    without = f" The platform refuses {', '.join(refused)}." if refused else ""
-    yield Finding(True, f"school {school_id}: read with the scopes {', '.join(asked)}.{without}")
+    """The scopes with which the school was read, and the resources that no granted scope can read."""
+    refusals = f" The platform refuses {', '.join(refused)}." if refused else ""
+    yield Finding(True, f"school {school_id}: read with the scopes {', '.join(scopes_used)}.{refusals}")
     lacking: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for spec in needed:
         if spec.scopes and set(spec.scopes) <= set(refused):

@@ -1,4 +1,4 @@
-"""What the doctor says of writing to the platform: what it needs, and whether it is there."""
+"""The doctor's findings about writing to the platform."""
 
 from dataclasses import replace
 
@@ -6,33 +6,34 @@ from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
-from campus.registry.v1 import OF_CLASSES, OF_USERS
+from campus.registry.v1 import CLASS_SCOPES, USER_SCOPES
 from pipelines.cli.doctor.findings import Finding
-from pipelines.cli.doctor.probes import ask
-from pipelines.settings import Settings
-from writeback.inbox.folder import arrived
+from pipelines.cli.doctor.probes import probe
+from pipelines.settings.settings import Settings
+from writeback.inbox.folder import list_arrived
 from writeback.kinds import ATTENDANCE, ROSTERS, SWIPES
 
 OFF = (
-    "Nothing is written to the platform, as CAMPUS_ALLOW_WRITES is not true. A write needs that, and a scope "
-    "for it in writes.scopes of campus.yaml: the interface names none, the platform's operator knows it."
+    "Writing to the platform is off, since CAMPUS_ALLOW_WRITES is not true. A write also needs a scope in "
+    "writes.scopes of campus.yaml: ask the platform's operator, since the interface names none."
 )
-NO_SCOPE = "Writes are allowed, with the scopes for reading, as writes.scopes of campus.yaml names none."
+NO_SCOPE = "Writes are allowed, with the scopes for reading, since writes.scopes of campus.yaml is empty."
 ONLY_A_WRITE = "Only a write shows whether that is enough."
+# A short list. Any request makes the client fetch a token.
 FIELDS = RESOURCES["user_fields"]
 
 
 async def examine_writes(platform: ClientConfig, settings: Settings, school_id: int) -> Finding:
-    """Whether writes are allowed, and the platform grants a token for them. Nothing is written."""
+    """Whether writes are allowed, and the platform grants a token for writes. Nothing is written."""
     scopes = settings.options.writes.scopes
     if not settings.allow_writes:
         return Finding(None, OFF)
     if not scopes:
         return Finding(None, f"{NO_SCOPE} {ONLY_A_WRITE}")
     config = replace(platform, extra_scopes=(*platform.extra_scopes, *scopes))
-    async with Client(config, (OF_USERS, OF_CLASSES)) as client:
+    async with Client(config, (USER_SCOPES, CLASS_SCOPES)) as client:
         try:
-            await ask(client, FIELDS, school_id, FIELDS.path)
+            await probe(client, FIELDS, school_id, FIELDS.path)
         except PlatformUnavailable as halt:
             return Finding(False, f"Writes are allowed, and the token for them is refused: {halt}")
         _, refused = client.scopes_of(school_id)
@@ -41,21 +42,21 @@ async def examine_writes(platform: ClientConfig, settings: Settings, school_id: 
         return Finding(
             False,
             f"Writes are allowed, and the platform refuses the scope {lacking}, which writes.scopes of "
-            f"campus.yaml names: ask its operator to grant it, or for the right name.",
+            f"campus.yaml names: ask the platform's operator to grant it, or for the right name.",
         )
     return Finding(True, f"Writes are allowed, with the scopes {', '.join(scopes)}. {ONLY_A_WRITE}")
 
 
 def examine_inbox(settings: Settings) -> list[Finding]:
-    """The folder in which files arrive; nothing where there is none."""
-    folder, troubles = settings.options.writes.inbox.folder, list[str]()
+    """Whether the folder of arriving files can be read; empty where the settings name none."""
+    folder, problems = settings.options.writes.inbox.folder, list[str]()
     if folder is None:
         return []
     try:
         for kind in (ROSTERS, ATTENDANCE, SWIPES):
-            arrived(folder, kind, settings.school_ids, troubles.append)
+            list_arrived(folder, kind, settings.school_ids, problems.append)
     except OSError as error:
         return [Finding(False, f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")]
-    if troubles:
-        return [Finding(False, f"{trouble}.") for trouble in dict.fromkeys(troubles)]
-    return [Finding(True, f"Dagster's daemon reads the files that arrive in {folder}.")]
+    if problems:
+        return [Finding(False, f"{problem}.") for problem in dict.fromkeys(problems)]
+    return [Finding(True, f"Dagster's daemon reads files that arrive in {folder}.")]

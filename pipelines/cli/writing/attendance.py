@@ -1,28 +1,28 @@
-"""`campus attendance write`, `campus swipes send` and `campus swipes now`."""
+"""The work of `campus attendance write`, `campus swipes send` and `campus swipes now`."""
 
 from functools import partial
 from pathlib import Path
 
-from loading.commit import Loaded
-from pipelines.cli.display import USAGE, complain, console
-from pipelines.cli.writing.command import report, run_writing, the_school
-from pipelines.settings import Settings, claim_home, needs_writes
-from pipelines.writers import Busy
+from campus.files.table_file import TableError, read_file
+from loading.slices.commit import Loaded
+from pipelines.cli.terminal.display import USAGE, complain, fail, print_line
+from pipelines.cli.writing.command import report, run_writing, school_to_write
+from pipelines.runs.writer_locks import Busy
+from pipelines.settings.settings import Settings, claim_home, needs_writes
 from pipelines.writes.context import Done, WriteContext, read_again, results_path, unread
 from pipelines.writes.marks import write_marks
 from pipelines.writes.reread import cause_of_writing, reread_sessions
 from pipelines.writes.swipes import not_sent, queue_swipes, send_swipes
 from writeback.attendance.live_swipe import Swiped, lesson_of, swipe
-from writeback.files.table_file import TableError, read_file
 from writeback.kinds import ATTENDANCE
 from writeback.outcomes import RowOutcome
 
-BUILD_SHOWS = "The lake has it; campus build, or the night, brings it into campus.duckdb."
-NIGHT_SHOWS = "The next campus sync, or the night, brings it into the warehouse."
+IN_LAKE = "The lesson is in the lake; campus build, or the night, publishes it in campus.duckdb."
+NOT_READ = "The next campus sync, or the night, loads the lesson."
 
 
 def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
-    """Write the marks of a file. The exit status."""
+    """Write the marks of a file. Returns the exit status."""
 
     async def work(context: WriteContext) -> Done:
         return await write_marks(context, read_file(file))
@@ -41,18 +41,17 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
 
 
 def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry: bool, build: bool) -> int:
-    """Put the swipes of a file into the outbox, and send what waits there. The exit status.
+    """Put the swipes of a file into the outbox, and send the outbox. Returns the exit status.
 
-    They are in the outbox before anything else is needed: the platform, or the end of another command."""
+    The outbox comes first: it needs neither the platform nor the end of another command."""
     if not dry:
         needs_writes(settings)
     claim_home(settings)
-    school_id = the_school(settings, school)
+    school_id = school_to_write(settings, school)
     try:
         swipe_file = queue_swipes(settings.home, read_file(file) if file else None, school_id, dry=dry)
     except TableError as error:
-        complain(error)
-        return USAGE
+        return fail(error, USAGE)
     try:
         return run_writing(
             settings,
@@ -69,7 +68,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
 
 
 async def _read_lesson(context: WriteContext, swiped: Swiped) -> Done:
-    """Read the lesson that a live swipe has marked, and say when the warehouse shows it."""
+    """Read again the lesson that a live swipe marked, and print when the warehouse shows it."""
     runtime, client, school_id = context.runtime, context.session.client, context.school_id
 
     async def reread() -> list[Loaded]:
@@ -78,11 +77,11 @@ async def _read_lesson(context: WriteContext, swiped: Swiped) -> Done:
         return await reread_sessions(runtime, client, cause_of_writing(), school_id, lessons)
 
     done = await read_again(runtime, Done((), reread=reread))
-    troubles = [*unread(done.loaded), *([done.problem] if done.problem else [])]
-    for trouble in troubles:
-        complain(trouble)
-    is_read = done.loaded and not troubles
-    console.print(BUILD_SHOWS if is_read else NIGHT_SHOWS, markup=False, soft_wrap=True)
+    problems = [*unread(done.loaded), *([done.problem] if done.problem else [])]
+    for problem in problems:
+        complain(problem)
+    is_read = done.loaded and not problems
+    print_line(IN_LAKE if is_read else NOT_READ)
     return Done(())
 
 
@@ -95,8 +94,8 @@ def run_live_swipe(
     *,
     dry: bool = False,
 ) -> int:
-    """Swipe now, and show what the platform says. The exit status: 1 where it does not count."""
-    ends: list[int] = []
+    """Swipe now, and print the platform's answer. Returns the exit status: 1 if the swipe does not count."""
+    exit_statuses: list[int] = []
 
     async def work(context: WriteContext) -> Done:
         if dry:
@@ -110,12 +109,12 @@ def run_live_swipe(
             student=student,
             card=card,
         )
-        # The student waits for it.
-        console.print(f"{swiped.status}: {swiped.message}".rstrip(": "), markup=False, soft_wrap=True)
-        ends.append(int(not swiped.counts))
+        # Before the lesson is read again: the student waits for the answer.
+        print_line(f"{swiped.status}: {swiped.message}".rstrip(": "))
+        exit_statuses.append(int(not swiped.counts))
         return await _read_lesson(context, swiped) if swiped.counts else Done(())
 
     status = run_writing(
         settings, "campus swipes now", "a live swipe", school, work, dry=dry, build=False, quiet=not dry
     )
-    return max([status, *ends])
+    return max([status, *exit_statuses])

@@ -1,23 +1,23 @@
-"""`campus cards|devices bind|unbind|list` and `campus fields`."""
+"""The work of `campus cards|devices bind|unbind|list` and `campus fields`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from campus.contracts.v1_people import UserField
+from campus.files.table_file import read_table
 from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
-from loading.commit import Loaded
 from loading.load_school import load_school
-from loading.load_slice import Loader
-from pipelines.cli.display import console, show
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader
+from pipelines.cli.terminal.display import print_line, show
 from pipelines.cli.writing.command import run_writing
-from pipelines.settings import Settings
+from pipelines.settings.settings import Settings
 from pipelines.writes.context import Done, WriteContext, results_path
 from pipelines.writes.reread import cause_of_writing, reread_bindings
-from warehouse.load.write_log import bound_ids
+from warehouse.load.logs.write_log import bound_ids
 from writeback.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, sound
-from writeback.files.table_file import read_table
 from writeback.outcomes import INTERRUPTED, RowOutcome
 from writeback.send.side_by_side import side_by_side
 from writeback.user_fields import FieldWriter
@@ -33,7 +33,7 @@ def run_bind(
     dry: bool,
     build: bool,
 ) -> int:
-    """Bind cards or devices, those of the command or those of a file. The exit status."""
+    """Bind cards or devices: those of the command and those of a file. Returns the exit status."""
     kind = KINDS[resource]
 
     async def work(context: WriteContext) -> Done:
@@ -54,7 +54,7 @@ def run_unbind(
     dry: bool,
     build: bool,
 ) -> int:
-    """Unbind cards or devices. The exit status."""
+    """Unbind cards or devices. Returns the exit status."""
     kind = KINDS[resource]
 
     async def work(context: WriteContext) -> Done:
@@ -93,27 +93,26 @@ def _run(
 
 
 def run_list(settings: Settings, resource: str, school: int | None, *, personal: bool) -> int:
-    """Show what the platform has of the cards or devices that we know. The exit status."""
+    """Show whether the known cards or devices are bound. Returns the exit status."""
     kind = KINDS[resource]
-    named = settings.card_ids if kind is CARDS else settings.device_ids
+    configured = settings.card_ids if kind is CARDS else settings.device_ids
 
     async def work(context: WriteContext) -> Done:
-        ids = dict.fromkeys((*named, *bound_ids(context.runtime.lake, kind.resource, context.school_id)))
+        ids = dict.fromkeys((*configured, *bound_ids(context.runtime.lake, kind.resource, context.school_id)))
         if not ids:
-            console.print(
-                f"No {resource} are known, as nothing lists them. CAMPUS_{kind.word.upper()}_IDS names some; "
-                f"those that were bound here are known too.",
-                soft_wrap=True,
+            print_line(
+                f"No {resource} are known here, and the platform lists none. Name them in "
+                f"CAMPUS_{kind.word.upper()}_IDS; {resource} that were bound here are known, too."
             )
             return Done(())
         binder = _binder(context, kind)
         profiles = await asyncio.gather(*(binder.look(id) for id in ids))
         states = ["unbound" if profile is None else "bound" for profile in profiles]
-        to = [kind.holder(profile) if profile else "" for profile in profiles]
+        holders = [kind.holder(profile) if profile else "" for profile in profiles]
         shown = ("to",) if personal or kind is not CARDS else ()
         rows = [
             (id, state, *([holder] if shown else []))
-            for id, state, holder in zip(ids, states, to, strict=True)
+            for id, state, holder in zip(ids, states, holders, strict=True)
         ]
         show(f"{resource} of school {context.school_id}", (f"{kind.word}_id", "state", *shown), rows)
         return Done(())
@@ -126,7 +125,7 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
 def run_field(
     settings: Settings, field: UserField | None, removed: str, school: int | None, *, dry: bool, build: bool
 ) -> int:
-    """Make or change a custom field of users, or remove one. The exit status."""
+    """Make, change or remove a custom field of users. Returns the exit status."""
 
     async def work(context: WriteContext) -> Done:
         writer = FieldWriter(context.session.client, context.session.write, context.school_id, dry)
@@ -146,7 +145,7 @@ def run_field(
 
 
 def run_fields(settings: Settings, school: int | None) -> int:
-    """Show the custom fields of a school's users. The exit status."""
+    """Show the custom fields of a school's users. Returns the exit status."""
 
     async def work(context: WriteContext) -> Done:
         writer = FieldWriter(context.session.client, context.session.write, context.school_id)
@@ -176,7 +175,7 @@ async def _carry_out(
     carry_out: Callable[[Binding], Awaitable[RowOutcome]],
     refused: Sequence[RowOutcome],
 ) -> Done:
-    """Bind or unbind them side by side, and read again what may have been written."""
+    """Bind or unbind side by side, and read again what may have been written."""
     stopped: list[str] = []
 
     async def unless_stopped(binding: Binding) -> RowOutcome:
@@ -187,8 +186,7 @@ async def _carry_out(
                 stopped.append(str(halt))
             except asyncio.CancelledError:
                 stopped.append(INTERRUPTED)
-                words = "interrupted before the answer"
-                return RowOutcome(binding.line, binding.id, "unconfirmed", words)
+                return RowOutcome(binding.line, binding.id, "unconfirmed", "interrupted before the answer")
         return RowOutcome(binding.line, binding.id, "waiting", "nothing was written")
 
     outcomes = [*refused, *await side_by_side(map(unless_stopped, bindings))]

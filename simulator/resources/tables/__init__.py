@@ -1,1 +1,1 @@
-"""The endpoints of datasets and reports, whose rows are kept in tables."""
+"""The endpoints of datasets and reports."""

@@ -1,4 +1,4 @@
-"""GET .../uds/datasets/{name}/records: which rows, in which order, which part of them, with which fields."""
+"""GET .../uds/datasets/{name}/records: filters, sort order, paging and fields."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,14 +14,14 @@ from simulator.datasets.table import Handle, Test
 from simulator.http.paging import Page, page_of
 from simulator.http.platform import Platform
 from simulator.messages import JSON_TYPE, Headers, Problem, Request, Response, parse_integer
-from simulator.resources.tables import keeping
+from simulator.resources.tables import registries
 
 GREATEST_LIMIT = 10_000
 NO_FILTERS = frozenset({"sort", "fields", "expand", "paginated", "page", "per_page", "limit"})
 
 
 class Selection(NamedTuple):
-    """What the filters of a request ask for: a range of keys, and tests that the rows must pass."""
+    """The filters of a request: a range of keys, and tests of the rows."""
 
     low: int | None
     high: int | None
@@ -29,7 +29,7 @@ class Selection(NamedTuple):
 
 
 def answer(platform: Platform, request: Request) -> Response:
-    """The records that a request asks for."""
+    """The requested records."""
     described = platform.datasets.find(request.school_id, request.params["name"])
     rows = ordered(platform, described, request)
     part, headers = _part(platform, request, len(rows))
@@ -45,30 +45,30 @@ def answer(platform: Platform, request: Request) -> Response:
 
 
 def ordered(platform: Platform, described: Description, request: Request) -> Sequence[Handle]:
-    """All rows that the filters let through, in the order that is asked for."""
+    """All rows that pass the filters, in the requested order."""
     table = described.table
     rows = table.select(*_selection(platform, described, request))
     keys = [(_field(platform, described, key.removeprefix("-")), key) for key in request.names("sort")]
-    known = [(name, key.startswith("-")) for name, key in keys if name is not None]
+    sort_keys = [(name, key.startswith("-")) for name, key in keys if name is not None]
     for name, key in keys:
         if name is None:
             _unknown(platform, f"sort: {described.name} has no field {key.removeprefix('-')!r}")
-    if not known and platform.readings.dataset_order == "shuffled":
+    if not sort_keys and platform.readings.dataset_order == "shuffled":
         rows = list(rows)
         Random(request.target).shuffle(rows)
-    if known and known[0][0] == described.integer_key:
-        return rows[::-1] if known[0][1] else rows
-    for name, descending in reversed(known):
+    if sort_keys and sort_keys[0][0] == described.integer_key:
+        return rows[::-1] if sort_keys[0][1] else rows
+    for name, descending in reversed(sort_keys):
         rows = sorted(rows, key=partial(_sort_key, described, name), reverse=descending)
     return rows
 
 
 def disturb(platform: Platform, request: Request, change: str, rng: Random) -> None:
-    """Change the dataset that somebody is paging through, as http.resource.disturb does for other lists."""
+    """Change a dataset while a client pages through it; see http.resource.disturb."""
     described = platform.datasets.find(request.school_id, request.params["name"])
     keys = [described.table.key(row) for row in ordered(platform, described, request)]
     at_front = (change == "grow") is not request.query.get("sort", "").startswith("-")
-    keeping.disturb(platform, request, ROWS + described.name, keys, change, rng, at_front=at_front)
+    registries.disturb(platform, request, ROWS + described.name, keys, change, rng, at_front=at_front)
 
 
 def _selection(platform: Platform, described: Description, request: Request) -> Selection:
@@ -85,7 +85,8 @@ def _selection(platform: Platform, described: Description, request: Request) -> 
             _unknown(platform, f"{parameter} filters by no field of {described.name}")
         elif field == described.integer_key and operator in ("egt", "elt"):
             if not described.has_segments:
-                _unsegmented(platform, f"{described.name} does not understand {parameter}")
+                if platform.readings.dataset_unsegmented == "422":
+                    raise Problem(422, f"{described.name} does not understand {parameter}")
                 continue
             bound = parse_integer(parameter, text)
             low, high = (bound, high) if operator == "egt" else (low, bound)
@@ -96,7 +97,7 @@ def _selection(platform: Platform, described: Description, request: Request) -> 
 
 
 def _field(platform: Platform, described: Description, name: str) -> str | None:
-    """The field that a name of the query means."""
+    """The field of a name in the query."""
     if name in described.fields:
         return name
     return described.integer_key if name == "id" and platform.readings.dataset_id == "key" else None
@@ -107,13 +108,8 @@ def _unknown(platform: Platform, text: str) -> None:
         raise Problem(422, text)
 
 
-def _unsegmented(platform: Platform, text: str) -> None:
-    if platform.readings.dataset_unsegmented == "422":
-        raise Problem(422, text)
-
-
 def _part(platform: Platform, request: Request, total: int) -> tuple[slice, Headers]:
-    """Which of all rows are sent: a page, or with paginated=0 as many as the limit allows."""
+    """The slice of the rows to send: a page, or with paginated=0 the rows within the limit."""
     readings = platform.readings
     page = page_of(platform.readings, request)
     if page:
@@ -130,24 +126,24 @@ def _part(platform: Platform, request: Request, total: int) -> tuple[slice, Head
 
 def _names(platform: Platform, described: Description, request: Request) -> tuple[str, ...]:
     """The fields to send, in the order of the metadata."""
-    asked = request.names("fields")
-    for name in asked:
+    names = request.names("fields")
+    for name in names:
         if name not in described.fields:
             _unknown(platform, f"fields: {described.name} has no field {name!r}")
-    if not asked:
+    if not names:
         return tuple(described.fields)
     added = platform.readings.dataset_fields_key == "added"
     return tuple(
-        name for name, field in described.fields.items() if name in asked or (added and field["primary"])
+        name for name, field in described.fields.items() if name in names or (added and field["primary"])
     )
 
 
 def _relations(platform: Platform, described: Description, request: Request) -> list[str]:
-    asked = request.names("expand")
-    unknown = [name for name in asked if name not in described.relations]
+    names = request.names("expand")
+    unknown = [name for name in names if name not in described.relations]
     if unknown and platform.readings.dataset_relations == "422":
         raise Problem(422, f"expand: {described.name} has no relation {', '.join(unknown)}")
-    return [name for name in asked if name in described.relations]
+    return [name for name in names if name in described.relations]
 
 
 def _expanded(
@@ -157,15 +153,15 @@ def _expanded(
     rows: Sequence[Handle],
     relations: list[str],
 ) -> bytes:
-    """Records with the rows that their relations lead to, null where there is none."""
+    """Records with the related rows, null if there is none."""
     records = [rendering.values(row) for row in rows]
     for name in relations:
         relation = described.relations[name]
         target = platform.datasets.find(described.school_id, relation["ref_name"])
         whole = platform.rendering(target, tuple(target.fields))
         for row, record in zip(rows, records, strict=True):
-            found = _referred(target, described.table.value(row, relation["related_by"]))
-            record[name] = whole.values(found[0]) if found else None
+            referred = _referred(target, described.table.value(row, relation["related_by"]))
+            record[name] = whole.values(referred[0]) if referred else None
     return msgspec.json.encode(records)
 
 
@@ -174,6 +170,6 @@ def _referred(target: Description, key: Any) -> Sequence[Handle]:
 
 
 def _sort_key(described: Description, name: str, row: Handle) -> tuple[str, Any]:
-    """Values of one kind in order, other kinds apart, so that a broken value breaks no list; null first."""
+    """The sort key of a row, by type first, so that an invalid value does not break the sort; null first."""
     value = described.table.value(row, name)
     return (type(value).__name__, value) if isinstance(value, str | int) else ("", 0)

@@ -1,4 +1,4 @@
-"""GET .../queries/{query_id}/records: the rows that the parameters choose, a page of them, and the fields."""
+"""GET .../queries/{query_id}/records: a page of the filtered rows, and the fields."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -8,15 +8,15 @@ from simulator.datasets.table import Handle, Table
 from simulator.http.paging import page_of
 from simulator.http.platform import Platform
 from simulator.messages import Request, Response, json_response, parse_integer
-from simulator.reports.asking import Predicate, asked
 from simulator.reports.metadata import ROWS
+from simulator.reports.parameter_tests import Predicate, tests_of
 from simulator.reports.rendering import sent_fields, sent_rows
-from simulator.resources.tables import keeping
+from simulator.resources.tables import registries
 from simulator.school.rows import Values
 
 
 class Answer(NamedTuple):
-    """What a query answers, as a whole."""
+    """The whole answer of a query, before paging."""
 
     query_id: int
     fields: Sequence[Values]
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 def answer(platform: Platform, request: Request) -> Response:
-    """The part of the rows that a request asks for, and the fields."""
+    """The requested page of rows, and the fields."""
     whole = _whole(platform, request)
     readings = platform.readings
     page = page_of(platform.readings, request)
@@ -41,11 +41,11 @@ def answer(platform: Platform, request: Request) -> Response:
 
 
 def disturb(platform: Platform, request: Request, change: str, rng: Random) -> None:
-    """Change the rows that somebody is paging through, as http.resource.disturb does for other lists."""
+    """Change the rows while a client pages through them; see http.resource.disturb."""
     whole = _whole(platform, request)
     keys = [whole.table.key(row) for row in whole.rows]
     resource = f"{ROWS}{whole.query_id}"
-    keeping.disturb(platform, request, resource, keys, change, rng, at_front=change == "grow")
+    registries.disturb(platform, request, resource, keys, change, rng, at_front=change == "grow")
 
 
 def _whole(platform: Platform, request: Request) -> Answer:
@@ -53,7 +53,7 @@ def _whole(platform: Platform, request: Request) -> Answer:
     report = reports.find(school_id, request.params["id_or_name"])
     query_id = parse_integer("query_id", request.params["query_id"])
     reports.query(school_id, report, query_id)
-    tests = asked(platform.readings, reports.parameters(school_id, report), request.query.get("params"))
+    tests = tests_of(platform.readings, reports.parameters(school_id, report), request.query.get("params"))
     fields = [field for field in reports.fields(school_id, query_id) if _is_shown(field, tests)]
     table = reports.table(school_id, f"{ROWS}{query_id}")
     rows = table.select(None, None, [(name, test) for name, test in tests.items() if name in table.columns])
@@ -64,5 +64,5 @@ def _whole(platform: Platform, request: Request) -> Answer:
 
 
 def _is_shown(field: Values, tests: Mapping[str, Predicate]) -> bool:
-    """Whether a field belongs to the options chosen, or to all."""
+    """Whether the chosen options show a field."""
     return all(name not in tests or any(map(tests[name], keys)) for name, keys in field["shown_for"].items())

@@ -1,4 +1,4 @@
-"""The v3 reports: their parameters, their queries and what these answer."""
+"""The v3 reports: parameters, queries and records."""
 
 from simulator.http.paging import PAGING
 from simulator.http.platform import Platform
@@ -25,7 +25,7 @@ def queries(platform: Platform, request: Request) -> Response:
 
 
 def routes(readings: Readings) -> tuple[Route, ...]:
-    """The paths, under the prefix that this platform gives them."""
+    """The paths, under this platform's prefix."""
     path = f"{readings.v3_prefix}/reporting/reports/{{id_or_name}}"
     return (
         Route("GET", f"{path}/parameters", parameters, scopes=SCOPES, parameters=frozenset()),

@@ -1,1 +1,1 @@
-"""The resources of v1, and its paths that show no resource of their own."""
+"""The resources of v1, and its other paths."""

@@ -1,4 +1,4 @@
-"""The administrative classes of a school as v1 shows them, with students where the platform lists them."""
+"""The administrative classes of v1, with students by the readings."""
 
 from collections.abc import Iterable
 
@@ -7,8 +7,8 @@ from simulator.http.platform import Platform
 from simulator.http.resource import Listing, Resource
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Request, Response, json_response, parse_integer
-from simulator.resources.v1.asking import live
 from simulator.resources.v1.cohorts import cohort_year
+from simulator.resources.v1.request_targets import live
 from simulator.school.rows import KEYS, Row, Values, ids_of
 from simulator.school.timetable.plan import room_name
 from simulator.store.store import Store, View
@@ -50,8 +50,8 @@ def _shapers(wire: Wire) -> Iterable[Shaper]:
 def _add_people(wire: Wire, row: Row, values: Values) -> None:
     school_id = KEYS["admin_classes"].parent_of(row.key)
     teacher_ids = values.pop("teacher_ids")
-    found = wire.store.index("v1_users", school_id)
-    staff = [found[key] for key in teacher_ids if key in found and found[key].deleted_at is None]
+    users = wire.store.index("v1_users", school_id)
+    staff = [users[key] for key in teacher_ids if key in users and users[key].deleted_at is None]
     made: Values = {
         "director": staff[0].values if staff else None,
         "teachers": wire.directory.people(school_id, [teacher.key for teacher in staff]),
@@ -64,22 +64,22 @@ def _add_people(wire: Wire, row: Row, values: Values) -> None:
 
 def _students(wire: Wire, row: Row) -> list[Values | None]:
     school_id = KEYS["admin_classes"].parent_of(row.key)
-    found = wire.store.index("v1_users", school_id)
-    students = (found.get(key) for key in wire.store.roster(row.key))
+    users = wire.store.index("v1_users", school_id)
+    students = (users.get(key) for key in wire.store.roster(row.key))
     return [wire.directory.student(school_id, s.key) for s in students if s and s.deleted_at is None]
 
 
 def one_admin_class(platform: Platform, request: Request) -> Response:
-    """One administrative class, with students where the list may have none."""
+    """An administrative class, with students even if the list has none."""
     row = live(platform, "v1_admin_classes", request.school_id, parse_integer("id", request.params["id"]))
     values = platform.wire.rows("v1_admin_classes", [row])[0]
     if "students" in row.values or platform.readings.v1_admin_class_students == "nowhere":
-        return json_response(values)  # students that a test gave it are sent as they are
+        return json_response(values)  # students of a test stay unchanged
     return json_response({**values, "students": _students(platform.wire, row)})
 
 
 def in_classroom(_: str, text: str) -> Predicate:
-    """The classroom has this name or this id."""
+    """A test for the classroom's name or id."""
 
     def holds(row: Row) -> bool:
         room = row.values["classroom"]

@@ -1,4 +1,4 @@
-"""Who was there: the sessions of a class, and all the records of a student in a semester."""
+"""Attendance in v1: the sessions of a class, and a student's records of a semester."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -10,7 +10,7 @@ from simulator.http.platform import Platform
 from simulator.http.resource import Resource
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Problem, Request, Response, json_response
-from simulator.resources.v1.asking import course_class, current_semester, semester_or_current, user
+from simulator.resources.v1.request_targets import course_class, current_semester, semester_or_current, user
 from simulator.school.rows import KEYS, Row, Values, class_of_session, semester_of
 from simulator.store.statistics import shown_records, statistics
 from simulator.store.store import Collection, Store
@@ -20,7 +20,7 @@ SCOPE = V1Scope("class.read", own="attendance.read")
 
 
 def parse_day(platform: Platform, name: str, text: str) -> date:
-    """A date of the query, or the word now for the platform's today; 422 when it is neither."""
+    """A date of the query, with `now` for the platform's today; 422 for other text."""
     if text == "now":
         return platform.store.today
     try:
@@ -30,7 +30,7 @@ def parse_day(platform: Platform, name: str, text: str) -> date:
 
 
 def show_session(platform: Platform, request: Request) -> Response:
-    """The statistics and records of one class, date and lesson."""
+    """The statistics and records of a class, date and lesson."""
     key = course_class(platform, request).key
     if "date" not in request.query or "lesson" not in request.query:
         raise Problem(422, "date and lesson are required, to read one lesson")
@@ -44,7 +44,7 @@ def show_session(platform: Platform, request: Request) -> Response:
 
 
 def _is_meant(platform: Platform, request: Request, class_id: int) -> bool:
-    """Whether a class is of the semester that the request names, or means without naming one."""
+    """Whether a class belongs to the semester of the request."""
     semester_id = request.integer("semester_id")
     if semester_id is not None:
         return platform.wire.directory.semester_key(semester_id) == semester_of(class_id)
@@ -61,7 +61,7 @@ def _session(platform: Platform, class_id: int, day: str, lesson: int | None) ->
 
 
 def session_detail(platform: Platform, school_id: int, session: Row | None) -> Values:
-    """A session as it is sent: its statistics, and its records with their students."""
+    """A session as the platform sends it: statistics, and records with their students."""
     rows = shown_records(platform.store, session.key) if session else []
     own = session.values.get("statistics") if session else None
     student = platform.wire.directory.encoded_student
@@ -75,7 +75,7 @@ def session_detail(platform: Platform, school_id: int, session: Row | None) -> V
 
 
 def list_of_student(platform: Platform, request: Request) -> Response:
-    """A student's records of one semester, the current one unless the request names another; newest first."""
+    """A student's records of a semester, by default the current semester; newest first."""
     try:
         student = user(platform, request, 1)
     except Problem:
@@ -98,11 +98,11 @@ def list_of_student(platform: Platform, request: Request) -> Response:
 
 
 def records_of(platform: Platform, semester_id: int, student: int) -> list[Row]:
-    """A student's records of one semester, newest first: what tests changed, and what the seed says."""
+    """A student's records of a semester, newest first, from changed and generated sessions."""
     store = platform.store
     changed = store.changed("attendance_records")
     classes = store.index("classes", semester_id)
-    found = [
+    records = [
         row
         for session_id, rows in changed.items()
         if _is_live(platform, classes, session_id)
@@ -113,17 +113,17 @@ def records_of(platform: Platform, semester_id: int, student: int) -> list[Row]:
         if membership.class_id in classes and classes[membership.class_id].deleted_at is None:
             for session in store.rows("attendance_sessions", membership.class_id):
                 if session.key not in changed and session.deleted_at is None:
-                    found += store.attendance.record(session, membership, store.today)
-    return sorted(found, key=_when, reverse=True)
+                    records += store.attendance.record(session, membership, store.today)
+    return sorted(records, key=_date_and_lesson, reverse=True)
 
 
 def _is_live(platform: Platform, classes: Mapping[int, Row], session_id: int) -> bool:
     row = classes.get(class_of_session(session_id))
     session = platform.store.find("attendance_sessions", session_id)
-    return all(found is not None and found.deleted_at is None for found in (row, session))
+    return all(part is not None and part.deleted_at is None for part in (row, session))
 
 
-def _when(row: Row) -> tuple[str, int]:
+def _date_and_lesson(row: Row) -> tuple[str, int]:
     day, lesson = row.values["checked_at"], row.values["lesson"]
     return (day if isinstance(day, str) else "", lesson if isinstance(lesson, int) else 0)
 

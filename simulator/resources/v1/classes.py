@@ -1,4 +1,4 @@
-"""The course classes of a semester as v1 shows them, and the students of one."""
+"""The course classes of v1, and the students of a class."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from simulator.http.platform import Platform
 from simulator.http.resource import Listing, Resource
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Problem, Request, Response, json_response, parse_integer, parse_integers
-from simulator.resources.v1.asking import course_class, semesters_of_classes
+from simulator.resources.v1.request_targets import course_class, semesters_of_classes
 from simulator.school.courses import credit
 from simulator.school.rows import KEYS, Row, Values, ids_of, school_of, semester_of
 from simulator.school.timetable.plan import Plan, room_name
@@ -62,8 +62,8 @@ def _course_class(store: Store, row: Row) -> Values:
 
 
 def _weeks(plan: Plan, form: str) -> Values:
-    """What is said of the weeks of a class: the first and the last; such that start_at >= week and end_in <=
-    week holds in each; or two weeks beside which it takes place, too."""
+    """The weeks of a class by the reading: its first and last week; or values with start_at >= week and
+    end_in <= week in every week; or only its first weeks."""
     if form == "as_specified":
         return {"start_at": plan.end_in, "end_in": max(plan.start_at, 2)}
     if form == "unbounded":
@@ -95,7 +95,7 @@ def _shapers(wire: Wire) -> Iterable[Shaper]:
 
 
 def _as_v1_knows(wire: Wire, row: Row, values: Values) -> None:
-    """The ids of v1, unless a test gave it others, and teachers in the place of theirs."""
+    """Set the v1 ids, unless a test has set ids, and replace teacher ids by teachers."""
     if values["semester_id"] == semester_of(row.key):
         values["semester_id"] = wire.directory.semester_id(semester_of(row.key))
     if values["id"] == row.key:
@@ -122,7 +122,7 @@ def list_students(platform: Platform, request: Request) -> Response:
 
 
 def has_any(field_name: str) -> Filter:
-    """The field is a list with one of these integers in it."""
+    """A test for a list field with any of these integers."""
 
     def make(name: str, text: str) -> Predicate:
         wanted = set(parse_integers(name, text))
@@ -132,7 +132,7 @@ def has_any(field_name: str) -> Filter:
 
 
 def in_weeks(name: str, text: str) -> Predicate:
-    """The class takes place in some week of this span, written 1-8."""
+    """A test for classes in any week of a span such as 1-8."""
     first, dash, last = text.partition("-")
     if not dash:
         raise Problem(422, f"{name} must be two weeks such as 1-8, not {text[:40]!r}")

@@ -1,4 +1,4 @@
-"""What a class sign reads: its classroom, app updates, attendance settings, and the student behind a card."""
+"""The data for class signs: classroom, app updates, attendance settings, and the student of a card."""
 
 from datetime import datetime, time, timedelta, timezone
 
@@ -25,7 +25,7 @@ def _bound(platform: Platform, resource: str, request: Request, field_name: str)
 
 
 def show_device(platform: Platform, request: Request) -> Response:
-    """The classroom of a device; 404 for a device that is not bound."""
+    """The classroom of a device; 404 for an unbound device."""
     row = _bound(platform, "devices", request, "device_id")
     values = dict(platform.wire.rows("devices", [row])[0])
     del values["device_id"]
@@ -50,7 +50,7 @@ def show_device(platform: Platform, request: Request) -> Response:
 
 
 def show_card(platform: Platform, request: Request) -> Response:
-    """The student behind a card; 404 for a card that is not bound."""
+    """The student of a card; 404 for an unbound card."""
     row = _bound(platform, "cards", request, "card_id")
     profile = platform.wire.directory.profile(request.school_id, row.values["student_id"])
     if profile is None:
@@ -59,7 +59,7 @@ def show_card(platform: Platform, request: Request) -> Response:
 
 
 def show_updates(platform: Platform, request: Request) -> Response:
-    """The newest version of the app; anybody may ask."""
+    """The newest version of the app; needs no token."""
     if not request.query.get("client_id"):
         raise Problem(422, "client_id is required")
     return json_response(platform.store.rows("app_updates", 0)[-1].values)

@@ -1,4 +1,4 @@
-"""GET /api/v1/schools: how a client finds out which schools there are for it."""
+"""GET /api/v1/schools: the schools of a client."""
 
 from simulator.http.platform import Platform
 from simulator.http.resource import Resource

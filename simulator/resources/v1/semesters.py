@@ -1,4 +1,4 @@
-"""The semesters of a school as v1 shows them, with their weeks and lessons."""
+"""The semesters of v1, with weeks and lessons."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -8,8 +8,8 @@ from simulator.http.platform import Platform
 from simulator.http.resource import Listing, Resource
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Request, Response, json_response, parse_integer
-from simulator.resources.v1.asking import live
 from simulator.resources.v1.cohorts import cohort_year
+from simulator.resources.v1.request_targets import live
 from simulator.school.calendar import Term
 from simulator.school.rows import KEYS, Row, Values, school_of
 from simulator.school.timetable.weeks import LESSON_DAYS, LESSON_TIMES, shown_day, week_of
@@ -54,7 +54,7 @@ def _name(name: Any, form: str) -> Any:
 
 
 def _days(start: Any, end: Any, form: str) -> Values:
-    """First and last day of a semester. Fewer: teachers prepare before and after it."""
+    """The first and last day of a semester. With the reading `fewer`, days of preparation are left out."""
     first, last = _day(start), _day(end)
     if form == "absent":
         return {"start_at": None, "end_in": None}
@@ -90,7 +90,7 @@ def _shapers(wire: Wire) -> Iterable[Shaper]:
 
 
 def one_semester(platform: Platform, request: Request) -> Response:
-    """One semester, by its id in v1."""
+    """A semester, by its v1 id."""
     key = platform.wire.directory.semester_key(parse_integer("id", request.params["id"]))
     row = live(platform, "v1_semesters", request.school_id, key)
     return json_response(platform.wire.rows("v1_semesters", [row])[0])

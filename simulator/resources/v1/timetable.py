@@ -1,4 +1,4 @@
-"""Timetables of students, teachers and classrooms, and the days and lessons that they are made of."""
+"""Timetables of students, teachers and classrooms, and the days and lessons of a week."""
 
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
@@ -6,8 +6,8 @@ from functools import partial
 from simulator.http.platform import Platform
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Problem, Request, Response, json_response, parse_integer
-from simulator.resources.v1.asking import live, semester_or_current, user
 from simulator.resources.v1.attendance import parse_day
+from simulator.resources.v1.request_targets import live, semester_or_current, user
 from simulator.school.rows import Row, Values
 from simulator.school.timetable.weeks import shown_day, week_of
 
@@ -17,27 +17,27 @@ CHINA = timezone(timedelta(hours=8))
 
 
 def of_person(role: int, platform: Platform, request: Request) -> Response:
-    """The classes of a student or a teacher, those of one day where the request names one."""
+    """The classes of a student or a teacher, limited to the day of the request, if any."""
     key = user(platform, request, role)
     dated = role == 1  # the specification names no date for teachers
-    found = []
+    rows = []
     for semester_id in semester_or_current(platform, request):
         wanted = platform.wire.directory.enrolled(semester_id).get(key, [])
         classes = platform.store.index("v1_classes", semester_id)
-        found += [classes[class_id] for class_id in wanted if classes[class_id].deleted_at is None]
-    return _answer(platform, request, found, dated)
+        rows += [classes[class_id] for class_id in wanted if classes[class_id].deleted_at is None]
+    return _answer(platform, request, rows, dated)
 
 
 def of_room(platform: Platform, request: Request) -> Response:
-    """The classes that meet in a classroom; on one day there are only the lessons in that room."""
+    """The classes of a classroom. With a day, only the lessons in that room."""
     room_id = parse_integer("id", request.params["id"])
-    found = [
+    rows = [
         row
         for semester_id in semester_or_current(platform, request)
         for row in platform.store.rows("v1_classes", semester_id)
         if row.deleted_at is None and any(e.get("location_id") == room_id for e in _entries(row))
     ]
-    return _answer(platform, request, found, True, room_id)
+    return _answer(platform, request, rows, True, room_id)
 
 
 def _answer(
@@ -80,7 +80,7 @@ def _is_on(platform: Platform, row: Row, entry: Values, day: date) -> bool:
 
 
 def _lesson(platform: Platform, row: Row, lesson: int, day: date) -> Values:
-    """What a class carries besides where one day was asked for. It is after the last lesson."""
+    """The further fields of a class for a request with a day, after the last lesson."""
     semester = live(platform, "v1_semesters", row.values["school_id"], row.values["semester_id"])
     shown = next((made for made in _lessons(semester) if made["lesson"] == lesson), None)
     if shown is None:

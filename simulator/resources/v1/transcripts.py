@@ -3,7 +3,7 @@
 from simulator.http.platform import Platform
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Request, Response, json_response
-from simulator.resources.v1.asking import user
+from simulator.resources.v1.request_targets import user
 from simulator.wire.transcripts import transcript
 
 

@@ -1,4 +1,4 @@
-"""The users of v1, who are the people of v3 and guardians, and their custom fields."""
+"""The users of v1: the people of v3 and guardians, and their custom fields."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def _user(store: Store, row: Row) -> Values:
 
 
 def _translated(words: dict[str, int], value: Any) -> Any:
-    """The v1 number of a v3 word; what a test put there instead is sent as it is."""
+    """The v1 number of a v3 word. Other values of tests stay unchanged."""
     return words.get(value, value) if isinstance(value, str) else value
 
 
@@ -50,14 +50,14 @@ def _text(value: Any) -> Any:
 
 
 def _shown(store: Store, row: Row) -> Row:
-    """A user who has left is not shown, or is archived, by the reading."""
+    """Hide or archive a user who has left, by the reading."""
     if row.deleted_at and store.readings.left_users == "archived":
         return replace(row, values=row.values | {"status": users.STATUSES["archived"]}, deleted_at=None)
     return row
 
 
 def in_role(name: str, text: str) -> Predicate:
-    """The role is this one."""
+    """A test for the role."""
     if text == ALL_BUT_GUARDIANS:
         return lambda row: bool(row.values["role"] != users.GUARDIAN)
     wanted = parse_integer(name, text)
@@ -65,12 +65,12 @@ def in_role(name: str, text: str) -> Predicate:
 
 
 def understood(_: Platform, request: Request) -> Request:
-    """A request that names no role asks for all but guardians."""
+    """The request, by default without guardians."""
     return replace(request, query={"role": ALL_BUT_GUARDIANS, **request.query})
 
 
 def list_fields(platform: Platform, request: Request) -> Response:
-    """The custom fields of users; what they stand in is a reading."""
+    """The custom fields of users. The reading `user_fields` decides the shape."""
     rows = [r for r in platform.store.rows("user_fields", request.school_id) if r.deleted_at is None]
     fields = platform.wire.rows("user_fields", rows)
     match platform.readings.user_fields:
@@ -82,7 +82,7 @@ def list_fields(platform: Platform, request: Request) -> Response:
                 {role: [field for field in fields if field["role"] == code] for role, code in roles.items()}
             )
         case "by_name":
-            # A name that students and teachers share is one of each, so the role is a part of the key.
+            # Students and teachers may share a name, so the role is part of the key.
             return json_response({f"{field['name']}-{field['role']}": field for field in fields})
     return json_response(fields)
 

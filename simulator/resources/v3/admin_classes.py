@@ -1,4 +1,4 @@
-"""The administrative classes of a school, with what readings leave open of their status and students."""
+"""The administrative classes of v3, with status and students by the readings."""
 
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping
@@ -24,8 +24,8 @@ NO_STATUS = ""
 
 
 def understood(platform: Platform, request: Request) -> Request:
-    """A request with its status in our own words, an unknown one by the reading; whether the classes can be
-    expanded by their students is a reading, too."""
+    """The request with the status in the store's words. Readings decide about unknown statuses and about
+    expand=students."""
     readings = platform.readings
     if readings.admin_class_students == "refused" and "students" in request.names("expand"):
         raise Problem(422, "expand: there is no relation students")
@@ -74,7 +74,7 @@ def _teachers(wire: Wire, row: Row) -> list[Values]:
 
 
 def _roster(wire: Wire, row: Row) -> list[Values]:
-    """The students who have not left."""
+    """The current students."""
     school_id = KEYS["admin_classes"].parent_of(row.key)
     people = wire.store.people(school_id)
     ids = wire.store.roster(row.key)

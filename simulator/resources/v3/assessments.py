@@ -15,7 +15,7 @@ SCOPES = ("class.read",)
 
 
 def assessment(platform: Platform, request: Request) -> Response:
-    """The assessment of a course class; what a class without one gets is a reading."""
+    """The assessment of a course class. The reading decides the answer for a class without assessment."""
     class_id = parse_integer("id", request.params["id"])
     if _live_class(platform, request.school_id, class_id) is None:
         raise Problem(404, f"school {request.school_id} has no class {class_id}")
@@ -38,26 +38,26 @@ def _live_class(platform: Platform, school_id: int, class_id: int) -> Row | None
 
 
 def item(platform: Platform, request: Request) -> list[int]:
-    """The item whose scores are asked for; 404 for one that is not of this school."""
+    """The item of the request; 404 for an item of another school."""
     item_id = parse_integer("id", request.params["id"])
-    found = None
+    row = None
     if _live_class(platform, request.school_id, class_of(item_id)):
-        found = platform.store.find("assessment_items", item_id)
-    if found is None or found.deleted_at is not None:
+        row = platform.store.find("assessment_items", item_id)
+    if row is None or row.deleted_at is not None:
         raise Problem(404, f"school {request.school_id} has no assessment item {item_id}")
     return [item_id]
 
 
 def classes_of_grades(platform: Platform, request: Request) -> list[int]:
-    """The classes whose grades are asked for; unknown ones are a 404 or without grades, by the reading."""
+    """The classes of the request. The reading decides about unknown classes."""
     if not request.query.get("class_ids"):
         raise Problem(422, "class_ids is required")
     wanted = list(dict.fromkeys(parse_integers("class_ids", request.query["class_ids"])))
-    known = [i for i in wanted if _live_class(platform, request.school_id, i)]
-    if len(known) < len(wanted) and platform.readings.unknown_ids == "404":
-        unknown = next(i for i in wanted if i not in known)
+    existing = [i for i in wanted if _live_class(platform, request.school_id, i)]
+    if len(existing) < len(wanted) and platform.readings.unknown_ids == "404":
+        unknown = next(i for i in wanted if i not in existing)
         raise Problem(404, f"school {request.school_id} has no class {unknown}")
-    return known
+    return existing
 
 
 def _items(wire: Wire, assessment: Row) -> list[Values]:
@@ -68,7 +68,7 @@ def _items(wire: Wire, assessment: Row) -> list[Values]:
 
 
 def _nested(items: list[Values]) -> list[Values]:
-    """Items inside their parents; those whose parent is not there stand at the top."""
+    """Items nested in their parents. Items with a missing parent are at the top."""
     nested: dict[Any, Values] = {item["id"]: {**item, "children": []} for item in items}
     for item in nested.values():
         if item.get("pid") in nested:

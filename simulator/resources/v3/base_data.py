@@ -13,26 +13,26 @@ from simulator.wire.wire import Form, Shaper, Wire
 
 
 def of_school(resource: str) -> Callable[[Store, int], list[Row]]:
-    """The rows that are made with their school."""
+    """The generated rows of a school."""
     return lambda store, school_id: store.seed.school(school_id).rows[resource]
 
 
 def is_archived(row: Row) -> bool:
-    """Whether the status of a row says that it is archived."""
+    """Whether a row has the status archived."""
     return row.values.get("status") == "archived"
 
 
 def term(wire: Wire, key: object) -> Values | None:
-    """A term as it stands in expanded relations."""
+    """A term in expanded relations."""
     row = wire.store.find("terms", key) if isinstance(key, int) else None
     return {name: row.values[name] for name in ("id", "name", "label", "type")} if row else None
 
 
 def of_type(platform: Platform, request: Request) -> Request:
-    """A request for terms with the type that its path names; an unknown one by the reading."""
+    """The request with the term type of its path. The reading decides about unknown types."""
     type_ = request.params["type"]
-    known = any(row.values["type"] == type_ for row in platform.store.rows("terms", request.school_id))
-    if not known and platform.readings.unknown_ids == "404":
+    exists = any(row.values["type"] == type_ for row in platform.store.rows("terms", request.school_id))
+    if not exists and platform.readings.unknown_ids == "404":
         raise Problem(404, f"no such term type: {type_}")
     return replace(request, query={**request.query, "type": type_})
 

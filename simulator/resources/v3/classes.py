@@ -15,12 +15,12 @@ SCOPES = ("class.read",)
 
 
 def semesters(platform: Platform, request: Request) -> list[int]:
-    """The semester that the request names, all of the school's without one; unknown ones by the reading."""
-    known = platform.store.semester_ids(request.school_id)
+    """The semester of the request, or all semesters. The reading decides about unknown semesters."""
+    semester_ids = platform.store.semester_ids(request.school_id)
     semester_id = request.integer("semester_id")
     if semester_id is None:
-        return known
-    if semester_id in known:
+        return semester_ids
+    if semester_id in semester_ids:
         return [semester_id]
     if platform.readings.unknown_ids == "404":
         raise Problem(404, f"school {request.school_id} has no semester {semester_id}")
@@ -28,7 +28,7 @@ def semesters(platform: Platform, request: Request) -> list[int]:
 
 
 def classes_of_members(platform: Platform, request: Request) -> list[int]:
-    """The classes whose members are asked for: all of a semester, or those that class_id_in names."""
+    """The classes of the request: the classes in class_id_in, or all classes of a semester."""
     if "semester_id" not in request.query:
         raise Problem(422, "semester_id is required")
     semester_ids = semesters(platform, request)
@@ -46,7 +46,7 @@ def _finish(wire: Wire, row: Row, values: Values, expand: Names[str]) -> None:
     for name in ("teachers", "students"):
         ids = values.get(name)
         if ids_of(ids) != ids:
-            continue  # a test broke it: sent as it is
+            continue  # an invalid value of a test stays unchanged
         form = "objects" if name in expand else wire.readings.unexpanded
         if form == "objects":
             values[name] = wire.cards(school_of(semester_of(row.key)), ids)
@@ -61,8 +61,8 @@ def _finish(wire: Wire, row: Row, values: Values, expand: Names[str]) -> None:
 
 
 def _grades(wire: Wire, row: Row) -> list[Values]:
-    found = [wire.store.find("structures", key) for key in ids_of(row.values.get("grade_ids"))]
-    return [{"id": grade.key, "name": grade.values["name"]} for grade in found if grade]
+    structures = [wire.store.find("structures", key) for key in ids_of(row.values.get("grade_ids"))]
+    return [{"id": grade.key, "name": grade.values["name"]} for grade in structures if grade]
 
 
 def _weekly_lessons(wire: Wire, row: Row) -> list[Values]:
@@ -73,7 +73,7 @@ def _weekly_lessons(wire: Wire, row: Row) -> list[Values]:
 def _new_member(store: Store, class_id: int, _key: int) -> Values:
     members = [row.values["reflection_id"] for row in store.rows("class_members", class_id)]
     students = store.rows("students", school_of(semester_of(class_id)))
-    # Where everybody has been in the class, somebody joins it again.
+    # If everybody has been in the class already, a member joins again.
     new = next((s.key for s in students if s.key not in members), students[-1].key)
     return {"type": "student", "reflection_id": new}
 

@@ -1,1 +1,1 @@
-"""When and where classes meet, and who was there."""
+"""Timetables and attendance of classes."""

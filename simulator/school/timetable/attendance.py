@@ -1,9 +1,8 @@
-"""Who was there: every mark is a function of the seed, the session and the student, made when asked for.
+"""Generated attendance: each mark is a function of the seed, the session and the student.
 
-What a school would recognise: Mondays and Fridays are worse; illness lasts a day, not a lesson; a few
-students are absent, and others late, far more than the rest; teachers mark late, forget some sessions and
-some students; a leave slip comes in days after the absence.
-"""
+Patterns of a real school: Mondays and Fridays are worse. Illness lasts a day, not a lesson. A few students
+are absent far more often than the rest, and a few are late. Teachers mark late, and forget some sessions and
+some students. A leave slip arrives days after the absence."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -22,7 +21,7 @@ SKIPPED, LEFT_EARLY, OFF_DUTY = 40, 40, 10
 FORGOTTEN_STUDENTS = 50
 FORGOTTEN_SESSIONS, CARELESS_FORGOTTEN_SESSIONS, CARELESS_TEACHERS = 150, 3_500, 500
 MARKED_LATE, MARKED_DAYS_LATE = 1_200, 9
-LEAVES = ("病假", "病假", "事假", "公假", "", "")  # an empty one is absence without leave
+LEAVES = ("病假", "病假", "事假", "公假", "", "")  # empty: absence without leave
 SLIP_DAYS = 4
 STATUS_LABELS = {
     "normal": "正常",
@@ -37,7 +36,7 @@ _MASK = (1 << 64) - 1
 
 
 class Session(NamedTuple):
-    """One meeting of a class, and when its marks were made: None if they never are."""
+    """A meeting of a class. `recorded_on`: when its marks are made; None: never."""
 
     key: int
     class_id: int
@@ -59,23 +58,23 @@ class Session(NamedTuple):
 
 
 def mix(*numbers: int) -> int:
-    """A hash of some numbers, each bit of it as good as random."""
-    found = 0x9E3779B97F4A7C15
+    """A hash of numbers with well-distributed bits."""
+    result = 0x9E3779B97F4A7C15
     for number in numbers:
-        found = (found ^ number) * 0xBF58476D1CE4E5B9 & _MASK
-        found ^= found >> 29
-    return found * 0x94D049BB133111EB >> 11 & _MASK
+        result = (result ^ number) * 0xBF58476D1CE4E5B9 & _MASK
+        result ^= result >> 29
+    return result * 0x94D049BB133111EB >> 11 & _MASK
 
 
 def sessions(seed: int, plan: Plan, days: list[TeachingDay]) -> Iterator[Session]:
-    """All sessions of a class in its semester, those to come too."""
+    """All sessions of a class in its semester, including future sessions."""
     for number, (day, lesson) in enumerate(plan.meetings(days), 1):
         key = KEYS["attendance_sessions"].key(plan.class_id, number)
         yield session(seed, plan.class_id, key, day.day, lesson)
 
 
 def session(seed: int, class_id: int, key: int, day: date, lesson: int) -> Session:
-    """What is decided for a session as a whole."""
+    """The generated values of a whole session."""
     draw = mix(seed, class_id, day.toordinal(), lesson)
     careless = mix(seed, class_id) % PER < CARELESS_TEACHERS
     forgotten = CARELESS_FORGOTTEN_SESSIONS if careless else FORGOTTEN_SESSIONS
@@ -88,7 +87,7 @@ def session(seed: int, class_id: int, key: int, day: date, lesson: int) -> Sessi
 
 
 def common_values(made: Session, today: date) -> Values:
-    """The fields that all records of a session share."""
+    """The common fields of a session's records."""
     recorded_on = min(made.recorded_on or today, today)  # today where a test had it recorded
     return {
         "class_id": made.class_id,
@@ -101,7 +100,7 @@ def common_values(made: Session, today: date) -> Values:
 
 
 def record(seed: int, made: Session, common: Values, today: date, student: int, number: int) -> Values | None:
-    """A student's record, `number` being its place in the session; None for one that the teacher forgot."""
+    """A student's record; None if the teacher forgot it. `number`: its place in the session."""
     draw = mix(made.draw, student)
     if draw % PER < FORGOTTEN_STUDENTS:
         return None
@@ -141,7 +140,7 @@ def _status(draw: int, late_chance: int) -> str:
 
 @lru_cache(maxsize=100_000)
 def habits(seed: int, student: int) -> tuple[int, int]:
-    """How likely a student is absent for a day, and late for a lesson."""
+    """A student's chances to be absent for a day and late for a lesson."""
     draw = mix(seed, student)
     absent = CHRONIC_ABSENT_DAYS if draw % PER < CHRONIC_STUDENTS else ABSENT_DAYS
     late = OFTEN_LATE if (draw >> 20) % PER < OFTEN_LATE_STUDENTS else LATE
@@ -149,7 +148,7 @@ def habits(seed: int, student: int) -> tuple[int, int]:
 
 
 def _days_ago(days: int) -> str | None:
-    """Relative day text; an empty string, later null, for what is too old."""
+    """Relative day text; for old days an empty string, and later null."""
     if days < 3:
         return ("今天", "昨天", "前天")[days]
     return f"{days}天前" if days < 8 else "" if days < 30 else None

@@ -1,7 +1,7 @@
-"""When and where the classes of a semester meet: no class, teacher or room in two places at once.
+"""The timetable of a semester, without conflicts of classes, teachers or rooms.
 
-Core subjects share the first seven lessons of a day; the last two are for electives, so that the students of
-an administrative class, who choose different electives, never have to be in two places either.
+Core subjects have the first seven lessons of a day, and electives the last two. So the students of an
+administrative class, who choose different electives, have no conflicts either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from simulator.school.timetable.weeks import LESSON_DAYS, TeachingDay
 
 CORE_SLOTS = tuple((day, lesson) for lesson in range(1, 8) for day in LESSON_DAYS)
 ELECTIVE_SLOTS = tuple((day, lesson) for lesson in (8, 9) for day in LESSON_DAYS)
-# lessons a week by subject code, as far as the teacher has time
+# lessons per week by subject code, if the teacher has time
 WEEKLY = {"CHN": 5, "MAT": 5, "ENG": 5, "PHY": 3, "CHE": 3, "HIS": 3, "PED": 3, "MUS": 2, "ELE": 2}
 IN_THE_TEACHERS_ROOM = ("PHY", "CHE", "PED", "MUS", "ELE")
 HOME_ROOMS, TEACHERS_ROOMS = 900_000, 910_000
@@ -35,7 +35,7 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A class in time and space. `lessons` are those of its schedule, `past` those before it was moved."""
+    """The times and rooms of a class. `lessons`: its schedule; `past`: lessons before it was moved."""
 
     class_id: int
     start_at: int
@@ -44,10 +44,10 @@ class Plan:
     rooms: tuple[int, ...]
     lessons: tuple[Lesson, ...] = ()
     past: tuple[Lesson, ...] = ()
-    timeless: tuple[Values, ...] = ()  # schedule entries with day or lesson 0, which mean no time
+    timeless: tuple[Values, ...] = ()  # schedule entries with day or lesson 0, which have no time
 
     def schedules(self) -> list[Values]:
-        """The schedule entries as they are sent."""
+        """The schedule entries as the platform sends them."""
         entries = [{"day": m.day, "lesson": m.lesson, "location_id": m.room_id} for m in self.lessons]
         return [*entries, *self.timeless]
 
@@ -63,12 +63,12 @@ class Plan:
                         yield day, meeting.lesson
 
     def is_on(self, week: int) -> bool:
-        """Whether the class takes place in this week."""
+        """Whether the class meets in a week."""
         return in_week(self.start_at, self.end_in, self.week_type, week)
 
 
 def in_week(start_at: int, end_in: int, week_type: int, week: int) -> bool:
-    """Whether a class takes place in a week: within its span, and odd (1) or even (2) if it says so."""
+    """Whether a class meets in a week: within its span, and in odd (1) or even (2) weeks if limited."""
     return start_at <= week <= end_in and (week_type == 0 or week % 2 == week_type % 2)
 
 
@@ -80,15 +80,15 @@ def room_name(room_id: int) -> str:
 
 
 def build(seed: int, semester: Semester, weeks: int, double_booked: int = 0) -> dict[int, Plan]:
-    """The plans of all classes of a semester of so many weeks. `double_booked`: one class of so many meets
-    once a week in a room that another class has then."""
+    """The plans of all classes of a semester. `double_booked`: one of so many classes meets once a week in a
+    room that another class uses then."""
     homes = {row.key: row.values["admin_class_ids"] for row in semester.classes}
     drafts = {
         key: _Draft.of(course, homes[key], Random(f"{seed}/timetable/{key}"))
         for key, course in semester.courses.items()
     }
     taken: set[tuple[int, int, str]] = set()
-    # One lesson a round for everybody, so that a teacher of many classes is shared fairly.
+    # A lesson per round for each class, so that a teacher of many classes is shared evenly.
     for round_ in range(max(WEEKLY.values())):
         for draft in drafts.values():
             if round_ < draft.wanted:
@@ -103,7 +103,7 @@ def build(seed: int, semester: Semester, weeks: int, double_booked: int = 0) -> 
 
 
 def _double_booked(plan: Plan, others: Iterable[Plan]) -> Plan:
-    """The plan with its first lesson in a room that another class has then; as it is, where none has."""
+    """The plan with its first lesson in a room that another class uses then; unchanged if there is none."""
     if not plan.lessons:
         return plan
     first = plan.lessons[0]
@@ -122,13 +122,13 @@ def _double_booked(plan: Plan, others: Iterable[Plan]) -> Plan:
 @dataclass
 class _Draft:
     code: str
-    parties: tuple[str, ...]  # who cannot be in two places
+    parties: tuple[str, ...]  # teachers and classes that must not have conflicts
     slots: list[tuple[int, int]]
     wanted: int
     home_room: int
     teachers_room: int
     is_moved: bool
-    found: list[tuple[int, int]] = field(default_factory=list)
+    assigned: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, course: Course, admin_class_ids: list[int], rng: Random) -> "_Draft":
@@ -150,12 +150,12 @@ class _Draft:
         )
 
     def take(self, taken: set[tuple[int, int, str]]) -> None:
-        """A slot in which everybody is free, on a day of its own where possible; none if all are taken."""
-        days = {day for day, _ in self.found}
+        """Assign a slot in which all parties are free, if any, on a new day if possible."""
+        days = {day for day, _ in self.assigned}
         free = [s for s in self.slots if not any((*s, party) in taken for party in self.parties)]
         if free:
             slot = min(free, key=lambda s: s[0] in days)
-            self.found.append(slot)
+            self.assigned.append(slot)
             taken.update((*slot, party) for party in self.parties)
 
     def plan(self, key: int, weeks: int) -> Plan:
@@ -168,10 +168,10 @@ class _Draft:
             rooms.append(self.teachers_room)
         lessons = [
             Lesson(day, lesson, rooms[n % len(rooms)], start_at, end_in)
-            for n, (day, lesson) in enumerate(self.found)
+            for n, (day, lesson) in enumerate(self.assigned)
         ]
         past: list[Lesson] = []
-        if self.is_moved and len(lessons) > 1 and len(self.found) > self.wanted:
+        if self.is_moved and len(lessons) > 1 and len(self.assigned) > self.wanted:
             past = [lessons[0]._replace(last=MOVED_AFTER_WEEK)]
             lessons = [*lessons[1:-1], lessons[-1]._replace(first=MOVED_AFTER_WEEK + 1)]
         return Plan(
@@ -187,12 +187,13 @@ class _Draft:
 
 
 def _number(class_id: int) -> int:
-    """The number of a class in its semester: what is odd about a few classes is so in every semester."""
+    """The number of a class in its semester, which gives a few classes the same peculiarities in every
+    semester."""
     return class_id - KEYS["classes"].key(semester_of(class_id), 0)
 
 
 def _timeless(number: int, room_id: int) -> tuple[Values, ...]:
-    """What stands in the schedule of a few classes besides or instead of a time."""
+    """The schedule entries without a time, of a few classes."""
     entries: dict[int, Values] = {9: {"day": 0, "lesson": 0}, 10: {"day": 3, "lesson": 0}}
     entry = entries.get(number % 41)
     return ({**entry, "location_id": room_id},) if entry else ()

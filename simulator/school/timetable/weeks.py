@@ -21,7 +21,7 @@ HOLIDAYS = (((1, 1), (1, 1)), ((4, 4), (4, 6)), ((5, 1), (5, 5)), ((10, 1), (10,
 
 
 class TeachingDay(NamedTuple):
-    """A day on which there is school."""
+    """A school day."""
 
     day: date
     week: int  # from 1
@@ -29,12 +29,11 @@ class TeachingDay(NamedTuple):
 
 
 def week_of(start: date, day: date, week_start: str) -> int:
-    """The week of a semester that a day is in, from 1; 0 and less are before it.
+    """The semester's week of a day, from 1. Weeks before the semester are 0 or negative.
 
-    `week_start` monday: calendar weeks, the one of the first day being week 1; start: seven days each,
-    counted from the first day; next_monday: calendar weeks, the first whole one being week 1; sunday: weeks
-    from Sunday to Saturday, that of the first day being week 1.
-    """
+    `week_start` decides week 1. monday: the calendar week of the first day. start: seven days from the first
+    day. next_monday: the first whole calendar week. sunday: the week from Sunday to Saturday of the first
+    day."""
     back = {
         "monday": start.weekday(),
         "start": 0,
@@ -45,17 +44,17 @@ def week_of(start: date, day: date, week_start: str) -> int:
 
 
 def shown_day(weekday: int, days: str) -> int:
-    """The number by which the platform shows a weekday (1 is Monday). `days`: which of them is day 1."""
+    """The platform's number of a weekday (1 is Monday). `days`: the weekday with number 1."""
     return weekday % 7 + 1 if days == "sunday" else weekday
 
 
 def is_holiday(day: date) -> bool:
-    """Whether a public holiday keeps the school closed; the interface does not tell."""
+    """Whether a day is a public holiday, which the interface does not show."""
     return any(first <= (day.month, day.day) <= last for first, last in HOLIDAYS)
 
 
 def teaching_days(term: Term, week_start: str) -> list[TeachingDay]:
-    """The teaching days of a semester in order, those to come too."""
+    """The teaching days of a semester in order, including future days."""
     days = (term.start + timedelta(days=n) for n in range((term.end - term.start).days + 1))
     return [
         TeachingDay(day, week_of(term.start, day, week_start), day.isoweekday())

@@ -1,14 +1,14 @@
 {#-
-    Whether a status says that an administrative class is archived or disabled. The interface does not list the
-    values: these are the words of structures, and the numbers of users.
+    True if a status means that an administrative class is archived or disabled. The interface does not list the
+    values. These are the words that structures use, and the numbers that users use.
 -#}
 {% macro is_archived(status) -%}
     coalesce(lower({{ status }}) in ('archived', 'disabled', '2', '4'), false)
 {%- endmacro %}
 
 {#-
-    Whether a list of so many students is one. Platforms send an empty list for "not told" as well: so it is
-    where the platform counts students, and where no class of the school has a list with anybody in it.
+    True if a list of students counts; `students`: its length. Platforms send an empty list for "unknown" too. So an
+    empty list counts only if the platform counts no students, and another class of the school has a list with students.
 -#}
 {% macro is_list(students) -%}
     {{ students }} > 0

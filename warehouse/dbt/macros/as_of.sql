@@ -1,12 +1,14 @@
 {#-
-    A table macro of DuckDB, core.<table>_as_of(moment): the rows of raw.<table> as they were known at a moment, of the
-    schools of which that is known (core.known_since). In plain SQL without the name of a database, since it is kept in
-    the file, of which a copy has another.
-    columns: those of raw that it takes, with their types; key: those that tell rows apart, beside the school; shown:
-    what it shows of them, as an SQL list. ended: rows that are gone are shown as well. defaults: what parts of the key are where
-    they are null.
-    A row is known from its own stamp on, up to that of the row that took its place. One that moved to another slice may
-    be in two for a while, and of a commit that failed a row is told twice: one_row_a_key takes one.
+    A table macro of DuckDB, core.<table>_as_of(moment): the rows of raw.<table> as they were known at a moment. It shows
+    only schools whose past is known at that moment (core.known_since). The SQL names no database: the macro is stored
+    in the file, and a copy of the file has another name.
+        columns   columns of raw that it reads, with their types
+        key       columns that identify a row, beside the school
+        shown     SQL list of the columns that it shows
+        ended     true: shows deleted rows too
+        defaults  values for null parts of the key
+    A row is known from its own time of sync to the time of the row that replaced it. one_row_a_key takes one row of two:
+    a row that moved to another slice may be in both for a while, and a failed commit may store a row twice.
 -#}
 {% macro as_of(table, columns, key, shown, ended=false, defaults={}) -%}
     {%- set ours = {'_synced_at': 'timestamp', '_deleted_at': 'timestamp', '_extra': 'varchar'} -%}

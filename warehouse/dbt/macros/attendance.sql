@@ -1,14 +1,14 @@
-{#- What a record of attendance counts as: the columns of seeds.attendance_status_rules that facts carry. -#}
+{#- The flags of an attendance record in facts: columns of seeds.attendance_status_rules. -#}
 {% macro attendance_flags() -%}
     {{ return(['is_present', 'is_absent', 'is_late', 'is_early_left', 'is_leave', 'counts_in_denominator']) }}
 {%- endmacro %}
 
-{#- What is counted of attendance, in facts of sessions and in every mart: present + absent = recorded. -#}
+{#- The counts of attendance in session facts and in every mart: present + absent = recorded. -#}
 {% macro attendance_measures() -%}
     {{ return(['recorded', 'present', 'absent', 'late', 'early_left', 'on_leave', 'unexcused']) }}
 {%- endmacro %}
 
-{#- The measures of the records of a group. -#}
+{#- The measures of a group of records. -#}
 {% macro attendance_counts() -%}
     count(*) filter (where counts_in_denominator) as recorded,
     count(*) filter (where is_present) as present,
@@ -19,14 +19,14 @@
     count(*) filter (where is_absent and is_leave is not true) as unexcused
 {%- endmacro %}
 
-{#- The measures of a group of rows that have them. -#}
+{#- The measures of a group of rows that already have the measures. -#}
 {% macro attendance_sums() -%}
     {%- for measure in attendance_measures() -%}
     cast(sum({{ measure }}) as bigint) as {{ measure }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro %}
 
-{#- The CTE `tiers` holds the tier of these sums: that of the exact rate, (lower_percent, upper_percent]. -#}
+{#- The condition that joins sums to their tier of the CTE `tiers`, by the exact rate: (lower_percent, upper_percent]. -#}
 {% macro is_in_tier(sums) -%}
     tiers.school_id = {{ sums }}.school_id
     and {{ sums }}.recorded > 0
@@ -42,9 +42,9 @@
 {%- endmacro %}
 
 {#-
-    The lessons of a student's day as text, one sign each in their order: x absent without leave, l absent with leave,
-    . present. Lessons are told by the bits of whole numbers, since to sort the records takes ten times as long. Of
-    several records of one lesson presence counts before absence, and leave before none.
+    The lessons of a student's day as text, one sign a lesson in their order: x absent without leave, l absent with leave,
+    . present. Each lesson is a bit of a whole number, since sorting the records takes ten times as long. If a lesson has
+    several records, present goes before leave, and leave before absent without leave.
 -#}
 {% macro lesson_bits(condition) -%}
     coalesce(
@@ -71,15 +71,15 @@
     end
 {%- endmacro %}
 
-{#- The lengths of the streaks in such signs, in order, 0 between two that are not of it; the last one is the current
-    one. with_leave: leave goes on with a streak; otherwise it ends one. -#}
+{#- The lengths of the streaks of absence in such signs, in order; 0 between two neighbouring present lessons. The last
+    length is the current streak. with_leave: leave continues a streak; otherwise it ends the streak. -#}
 {% macro streak_lengths(signs, with_leave) -%}
     list_transform(
         string_split(translate({{ signs }}, 'l', '{{ 'x' if with_leave else '.' }}'), '.'), lambda streak: len(streak)
     )
 {%- endmacro %}
 
-{#- Sessions of a group by the state of their roll; the three make up the first. -#}
+{#- The number of sessions of a group, and its three parts by the state of the roll. -#}
 {% macro session_counts() -%}
     count(*) as sessions,
     count(*) filter (where state = 'recorded') as recorded_sessions,
@@ -87,7 +87,7 @@
     count(*) filter (where state not in ('recorded', 'unrecorded')) as other_sessions
 {%- endmacro %}
 
-{#- The CTE `classes`: what v3 calls a course class and who teaches it, else what v1 does. -#}
+{#- The CTE `classes`: names and teachers of each course class, from v3, else from v1. -#}
 {% macro classes_with_names() -%}
     classes as (
         select

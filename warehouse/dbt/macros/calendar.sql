@@ -14,7 +14,7 @@
     least({{ semester }}.week_1_on + 7 * {{ week }} - 1, {{ semester }}.last_day)
 {%- endmacro %}
 
-{#- Whether what ends with a day was over when the school was last loaded; false where that is not known. -#}
+{#- True if a period that ends on a day was over at the school's last load; false if unknown. -#}
 {% macro is_complete(last_day, semester) -%}
     coalesce({{ last_day }} < {{ semester }}.loaded_on, false)
 {%- endmacro %}

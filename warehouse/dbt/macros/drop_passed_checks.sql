@@ -1,6 +1,6 @@
 {#-
-    Tests that store their rows make a table in `quality` whether rows fail or not.
-    Only those with something to show stay, so that a table there is a finding.
+    Tests that store their rows always make a table in `quality`, even without failing rows. The tables of passed tests
+    are dropped, so that each remaining table shows failures.
 -#}
 {% macro drop_passed_checks(results) %}
     {%- for result in results if result.status == 'pass' %}

@@ -1,6 +1,6 @@
 {#-
-    The members of a list of objects, each once and in their order: a platform may list a person once for each
-    role. id: the macro that tells who an object stands for.
+    The members of a list of objects, each once and in their order. A platform may list a person once for each role.
+    id: the macro that gives the id of an object.
 -#}
 {% macro each_once(people, id=own_id) -%}
     list_filter(
@@ -16,7 +16,7 @@
     {{ person }}.id
 {%- endmacro %}
 
-{#- Which user a person inside a v1 object is: platforms send rid, or the user as reflection, or id alone. -#}
+{#- The user id of a person inside a v1 object. Platforms send rid, or the user as reflection, or only id. -#}
 {% macro user_id(person) -%}
     coalesce({{ person }}.rid, {{ person }}.reflection.id, {{ person }}.id)
 {%- endmacro %}

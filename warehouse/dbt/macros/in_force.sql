@@ -1,7 +1,7 @@
 {#-
-    The rows of a seed in force for each school: its own where it has any, else the default ones (school_id
-    empty). key: the column whose rows are replaced one by one; none: a school's rows replace the default
-    set as a whole. Needs a CTE `schools`.
+    The rows of a seed in force for each school: its own rows, else the default rows (school_id empty). key: a school's
+    row replaces the default row with the same value in this column; none: a school's rows replace the default rows as
+    a whole. Needs a CTE `schools`.
 -#}
 {% macro in_force(seed, key=none) -%}
     select
@@ -22,8 +22,8 @@
 {%- endmacro %}
 
 {#-
-    Steps in force for each school, each up to the next one, [lower, upper); the highest is open, and so is the
-    lowest where it is said to be. Null is open.
+    The steps in force for each school. A step covers [lower, upper), up to the next step. A null end is open: the highest
+    step has no upper end, and with open_below the lowest step has no lower end.
 -#}
 {% macro steps_in_force(seed, lower, upper, open_below=false) -%}
 with schools as (

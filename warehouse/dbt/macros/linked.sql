@@ -1,10 +1,12 @@
 {#-
-    Pairs the rows of two CTEs (school_id, kind, id, code, name, is_deleted) that stand for the same thing in the v1
-    and in the v3 interface, one to one: `linked` (school_id, id, other_id, matched_by).
-    First the same id, unless both have a code and the codes differ; then the same code and kind, where one
-    row only has it on either side (one live row, if there are others); then the same name and kind, likewise, as
-    ids of v1 may be those of others in v3; then the same id after all, since codes change, and since a v1 code
-    may be that of a course with several classes. name is null where names tell nobody apart.
+    The CTE `linked` (school_id, id, other_id, matched_by): one-to-one pairs of rows that stand for the same thing in the
+    v1 and in the v3 interface. The two CTEs of rows have school_id, kind, id, code, name and is_deleted.
+    The first of these that a row has makes its pair:
+        1. the same id, unless both rows have a code and the codes differ
+        2. the same code and kind, if in each interface only one row, or only one live row, has them
+        3. the same name and kind, likewise: an id of v1 may belong to another row in v3
+        4. the same id with different codes: codes change, and a v1 code may be the code of a course with several classes
+    name is null if names do not identify a row.
 -#}
 {% macro linked(ours, theirs, code_name) -%}
     pairs as (
@@ -57,7 +59,7 @@
     having count(*) = 1 or count(*) filter (where not is_deleted) = 1
 {%- endmacro %}
 
-{#- The names of a course and its class together; null where there are none. -#}
+{#- The names of a course and its class together; null if both are empty. -#}
 {% macro class_in_words() -%}
     nullif(concat_ws(' ', nullif(trim(course_name), ''), nullif(trim(class_name), '')), '')
 {%- endmacro %}

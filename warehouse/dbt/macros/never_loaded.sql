@@ -1,12 +1,12 @@
 {#-
-    Null where one of these resources was never loaded of the semester, the value otherwise: what was never read is no
-    zero. `semesters`: the alias of dim_semester.
+    The value, or null if any of these resources was never loaded for the semester: unknown is not zero. `semesters`: the
+    alias of dim_semester.
 -#}
 {% macro if_loaded(resources, value, semesters='semesters') -%}
     case when not coalesce(list_has_any({{ semesters }}.never_loaded, {{ resources }}), false) then {{ value }} end
 {%- endmacro %}
 
-{#- The resources that models are made of, by how they are sliced: by school, by semester of v3, by semester of v1. -#}
+{#- The resources that models read, by their slices: by school, by semester of v3, by semester of v1. -#}
 {% macro model_resources() -%}
     {{ return({
         'school': [
@@ -21,19 +21,19 @@
     }) }}
 {%- endmacro %}
 
-{#- Null where all of these resources were never loaded, each of which tells the value. -#}
+{#- The value, or null if all of these resources were never loaded. Any one of them is enough for the value. -#}
 {% macro if_any_loaded(resources, value, semesters='semesters') -%}
     case when not coalesce(list_has_all({{ semesters }}.never_loaded, {{ resources }}), false) then {{ value }} end
 {%- endmacro %}
 
-{#- Null where the members of classes were never loaded, of either interface, or the students that they are. -#}
+{#- The value, or null if students were never loaded, or members of classes were loaded from neither interface. -#}
 {% macro if_members_loaded(value, semesters='semesters') -%}
     {{ if_loaded(['students'], if_any_loaded(['class_members', 'v1_class_students'], value, semesters), semesters) }}
 {%- endmacro %}
 
 {#-
-    Whether a student had left (core.semester_leaver); null where that is not known: students were never loaded, or,
-    of one who has left by now, the memberships that tell when.
+    True if a student had left (core.semester_leaver). Null, not known: students were never loaded, or the student has
+    left by now and memberships, which say when, were never loaded.
 -#}
 {% macro has_left(semesters='semesters') -%}
     case

@@ -1,9 +1,9 @@
 {#-
-    A raw table that the lake holds by semester, one row a school and key: what moved to another semester has
-    a row in both until the older one is read again, and a tombstone there for ever. The live row is taken,
-    else the tombstone; of several, the one synced last (the rest of the row settles a tie the same way each
-    time). Only keys that occur twice are sorted, which is what makes it cheap at tens of millions of rows.
-    alive_only: tombstones are left out before anything is compared.
+    One row a school and key of a raw table that the lake stores by semester. A row that moved to another semester is in
+    both until the older semester is read again, and stays there as a tombstone.
+    The live row is taken, else the tombstone. Of several, the row synced last is taken; the rest of the row decides a tie
+    in the same way each time. Only repeated keys are sorted, so that tens of millions of rows stay cheap.
+    alive_only: leaves tombstones out before rows are compared.
 -#}
 {% macro one_row_a_key(table, columns, alive_only=false) -%}
     {%- set key = (['_school_id'] + columns) | join(', ') -%}

@@ -1,8 +1,8 @@
 {#-
-    The keys that occur more than once, or are null in part, each with its row_count, among tens of millions of
-    rows: to group these by a key that is nearly each one's own costs more than anything else done with them.
-    within, number: columns of the key; the latter a small number, such as a lesson. Where no group of the
-    former has a number twice, which is the rule, no key is repeated; only the other groups are looked at.
+    The keys that occur more than once, or are null in part, each with its row_count. For tables of tens of millions of
+    rows, where grouping by a nearly unique key costs more than any other step.
+    within, number: columns of the key; number is a small number, such as a lesson. A group of `within` without a repeated
+    number, as nearly all are, has no repeated key. Only the other groups are searched.
 -#}
 {% macro repeated_keys(rows, key, within, number) -%}
     select

@@ -1,7 +1,7 @@
 {#-
-    The rules that a student's raw scores of an item may make one score by, in the order in which one goes before
-    another that shows as much: their names and values, of the columns of `raw_scores_by_student`. No evaluator
-    has a weight, so a weighted mean of them is none.
+    Names and values of the rules that may make one score of a student's raw scores of an item. The values use the columns
+    of `raw_scores_by_student`. If two rules agree with equally many scores, the first is taken. Evaluators have no
+    weights, so there is no weighted mean.
 -#}
 {% macro raw_rules() -%}
     {{ return({
@@ -14,8 +14,8 @@
     }) }}
 {%- endmacro %}
 
-{#- The rules that the scores of an item's parts may make one score by: the same, of the columns of a group of
-    `score_parts`. share: points of the parts as a share of their full scores. -#}
+{#- Names and values of the rules that may make one score of the scores of an item's parts, likewise. The values use the
+    columns of `score_parts`. share: points of the parts as a share of their full scores. -#}
 {% macro part_rules() -%}
     {{ return({
         'sum': 'parts.total',
@@ -25,7 +25,7 @@
     }) }}
 {%- endmacro %}
 
-{#- What stands in the place of a number, such as a letter; null for nothing, and for a dash, which is nothing. -#}
+{#- The word that stands instead of a number, such as a letter; null if empty or a dash. -#}
 {% macro word(column) -%}
     case
         when {{ column }} is null
@@ -33,12 +33,12 @@
     end
 {%- endmacro %}
 
-{#- Somebody has given this score: a number, or a word. -#}
+{#- True if the score was given: a number or a word. -#}
 {% macro is_given(scores) -%}
     ({{ scores }}.score is not null or {{ scores }}.score_text is not null)
 {%- endmacro %}
 
-{#- One row a student and item with raw scores: what each rule would make of the valid ones. -#}
+{#- One row a student and item with raw scores: the values that the rules use, of valid scores. -#}
 {% macro raw_scores_by_student() -%}
     select
         grouped.*,
@@ -46,7 +46,7 @@
         items.scoring_type,
         items.compute_type,
         {{ ratio('grouped.total', 'grouped.valid_scores', places=6, digits=18) }} as mean,
-        -- Points that are added and taken off, from none to all.
+        -- Additions and deductions, limited to 0 and the full score.
         cast(
             greatest(least(coalesce(items.initial_score, 0) + grouped.total, items.full_score), 0) as decimal(18, 6)
         ) as initial_and_sum
@@ -80,7 +80,7 @@
         and items.assessment_item_id = grouped.assessment_item_id
 {%- endmacro %}
 
-{#- The measures of a group of `scores` of `children`, live parts of one of `parents`, that rules go by. -#}
+{#- The values that the rules use, of a group of `scores` of `children`, the live parts of an item of `parents`. -#}
 {% macro score_parts() -%}
     count(*) as parts,
     try_cast(sum(scores.score) as decimal(18, 6)) as total,
@@ -90,7 +90,7 @@
     sum(children.weight) as weights
 {%- endmacro %}
 
-{#- One row a rule: `rule`, its `place` and its `value`. -#}
+{#- A row for each rule: `rule`, its `place` and its `value`. -#}
 {% macro each_rule(rules) -%}
     unnest(
         [
@@ -102,12 +102,12 @@
     )
 {%- endmacro %}
 
-{#- Whether rules make different scores of the same. -#}
+{#- True if the rules give different scores. -#}
 {% macro is_telling(rules) -%}
     greatest({{ rules.values() | join(', ') }}) <> least({{ rules.values() | join(', ') }})
 {%- endmacro %}
 
-{#- Whether what the platform says is what a rule makes, rounded as platforms do or not at all. -#}
+{#- True if a rule makes the platform's score, exactly or rounded as platforms round. -#}
 {% macro is_told(value, told) -%}
     {{ told }} = {{ value }}
     {%- for places in (2, 1, 0) %}
@@ -115,7 +115,7 @@
     {%- endfor %}
 {%- endmacro %}
 
-{#- What the rule in `rule` makes: the value of the one of that name. -#}
+{#- The value of the rule that the column `rule` names. -#}
 {% macro by_rule(rule, rules) -%}
     case {{ rule }}
         {%- for name, value in rules.items() %}
@@ -124,15 +124,15 @@
     end
 {%- endmacro %}
 
-{#- The rule that makes a score, and how it is known, of `rules` as core.score_rule has them: an item's own
-    compute_type, where it is one of `own`, goes before other assessments and the default. -#}
+{#- The rule that makes a score, and its source, from `rules` (core.score_rule). An item's own compute_type, if it is among
+    `own`, goes before a rule of the school and the default. -#}
 {% macro rule_in_force(compute_type, own) -%}
     {%- set says = "rules.shown_by <> 'assessment' and " ~ compute_type ~ " in ('" ~ own | join("', '") ~ "')" -%}
     case when {{ says }} then {{ compute_type }} else rules.rule end as own_rule,
     case when {{ says }} then 'platform' else rules.shown_by end as own_shown_by
 {%- endmacro %}
 
-{#- Who gave all of a group of item scores; null where several did, or nobody who is known. -#}
+{#- The teacher who gave all of a group of item scores; null if several did, or if unknown. -#}
 {% macro sole_evaluator(which='') -%}
     case
         when

@@ -1,12 +1,12 @@
 {#-
-    The semester in core of a row of the v1 interface, whose semesters may have other ids than v3's; and the
-    join that it takes. A semester that v1 does not list keeps its id. `rows`: the rows' alias.
+    The id in core of the semester of a v1 row, since v1 and v3 may have different ids for a semester. It needs the join
+    below. A semester that v1 does not list keeps its id. `rows`: the alias of the rows.
 -#}
 {% macro core_semester(rows) -%}
     coalesce(own_semester.semester_id, {{ rows }}.semester_id)
 {%- endmacro %}
 
-{#- The weekday (1 is Monday) of a day of v1, whose day 1 may be another; 0 stays no day. -#}
+{#- The weekday (1 is Monday) of a day of v1, whose day 1 may be another weekday. 0, which is no day, stays 0. -#}
 {% macro weekday_of(day) -%}
     case
         when {{ day }} between 1 and 7 then ({{ day }} + coalesce(own_semester.day_1_is, 1) - 2) % 7 + 1
@@ -20,7 +20,7 @@
         and own_semester.v1_semester_id = {{ rows }}.semester_id
 {%- endmacro %}
 
-{#- What a mart says of its school and semester beside their ids, of the columns of `dim_semester`. -#}
+{#- The columns of `dim_semester` that a mart shows beside the ids of school and semester. -#}
 {% macro semester_names(semesters='semesters') -%}
     {{ semesters }}.school_name,
     {{ semesters }}.semester_name,

@@ -1,4 +1,4 @@
-{#- What is shown of a raw table both as it is (staging) and as it was known at a moment (as_of.sql). -#}
+{#- The columns of a raw table that are shown both as of now (staging) and as of a moment (as_of.sql). -#}
 {% macro attendance_record_columns() -%}
     id as attendance_id,
     class_id as v1_class_id,

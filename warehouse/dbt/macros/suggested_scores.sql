@@ -1,7 +1,7 @@
 {#-
-    The rules that the scores of an assessment's items may make its suggested score by, in the order in which one
-    goes before another that shows as much: their names and values. Of the leaves of the tree, or of its topmost
-    items; share: points as a share of the full scores of what is scored, of the full score of the grade.
+    Names and values of the rules that may make the suggested score of an assessment from its items. The rules use the
+    leaves of the tree, or its topmost items. share: points as a share of the full scores of the scored items, times the
+    full score of the grade. If two rules agree with equally many scores, the first is taken.
 -#}
 {% macro suggestion_rules() -%}
     {{ return({
@@ -14,7 +14,7 @@
     }) }}
 {%- endmacro %}
 
-{#- Sums over the scored items of a student of which a condition holds, as columns named after them. -#}
+{#- Sums over a student's scored items that meet a condition; `name` begins the names of the columns. -#}
 {% macro sums_of_items(name, condition) -%}
     {%- set those = 'filter (where ' ~ condition ~ ')' -%}
     count(*) {{ those }} as {{ name }}_items,

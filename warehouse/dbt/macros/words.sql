@@ -1,4 +1,4 @@
-{#- What codes of the marts are called, by kind: in English and in Chinese. -#}
+{#- Names of the marts' codes in English and in Chinese, by kind. -#}
 {% macro words() -%}
     {{ return({
         'weekday': {
@@ -25,12 +25,41 @@
             'none': ('All is well', '正常'),
             'unknown': ('Not known', '无数据')
         },
+        'change': {
+            'first': ('First known', '首次记录'),
+            'new': ('New', '新增预警'),
+            'came back': ('Came back', '再次预警'),
+            'worse': ('Worse', '加重'),
+            'better': ('Better', '好转'),
+            'left': ('Left', '已离校')
+        },
+        'intervention': {
+            'talk': ('Talk', '谈话'),
+            'call_home': ('Call home', '联系家长'),
+            'plan': ('Support plan', '帮扶计划'),
+            'other': ('Other', '其他')
+        },
+        'backtest_status': {
+            'ready': ('Ready', '可回测'),
+            'semester not over': ('The semester is not over', '学期未结束'),
+            'next semester not begun': ('The next semester has not begun', '下学期未开始'),
+            'next semester not over': ('The next semester is not over', '下学期未结束'),
+            'not loaded': ('Its data were never loaded', '数据未加载'),
+            'outcome not known': ('The outcome is known of nobody', '结果未知'),
+            'too few': ('Too few students', '人数太少')
+        },
         'discrimination_label': {
             'very good': ('Very good', '优秀'),
             'good': ('Good', '良好'),
             'revise': ('Revise', '需修改'),
             'poor': ('Poor', '较差'),
             'cannot be told': ('Cannot be told', '无法判断')
+        },
+        'verdict': {
+            'above': ('Above the others', '高于其他'),
+            'below': ('Below the others', '低于其他'),
+            'not distinguishable': ('Not distinguishable', '无明显差异'),
+            'too few': ('Too few', '数量过少')
         },
         'band': {
             '90 and above': ('90% and above', '90%及以上'),
@@ -77,8 +106,8 @@
     }) }}
 {%- endmacro %}
 
-{#- The columns <name>_en and <name>_zh: what a code is called in either language; name: the kind, unless said. A code that a school has made
-    itself, in a seed, is called as it is. -#}
+{#- The columns <name>_en and <name>_zh: the name of a code in either language. name: default is the kind. A code of a
+    school's own seed keeps its own name. -#}
 {% macro in_words(kind, code, name=none) -%}
     {%- for language in ('en', 'zh') %}
     case cast({{ code }} as varchar)

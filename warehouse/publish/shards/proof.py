@@ -1,4 +1,4 @@
-"""How old the data of shards are that no night has changed: the standings by which they were proven."""
+"""Records how the slices of shards stood when their files last proved equal to the lake."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from warehouse.age import PROVEN
-from warehouse.lake.log_tables import STANDINGS
+from warehouse.lake.logs.tables import STANDINGS
 from warehouse.published.reading import standings_of
-from warehouse.published.shards import Shards, manifest
+from warehouse.published.shards import Shards, read_manifest
 
 SCHEMA = STANDINGS.row_schema.append(pa.field("generation", pa.string()))
 
 
 def prove_shards(shards: Shards, names: Collection[str], standings: Iterable[Mapping[str, Any]]) -> None:
-    """Write down beside the manifest how the slices of some shards stood when their files were last seen to
-    hold what the lake does, as `publish.prove` does of a home's file. What is known of others stays."""
-    found = manifest(shards)
+    """Record beside the manifest how the slices of some shards stood when their files last proved equal to
+    the lake, as `publish.prove` does for a home's file. Records of other shards stay."""
     generations = {
         school: shard.published.generation
-        for shard in found.shards
+        for shard in read_manifest(shards).shards
         if shard.published and shard.name in names
         for school in shard.schools
     }

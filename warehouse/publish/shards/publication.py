@@ -1,4 +1,4 @@
-"""A shard's file on its way: what it goes on from, how it is published, and what is said where it is not."""
+"""Publish the file of a shard: the file to start from, the publication, and problems of the last build."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.load.load_log import now
+from warehouse.load.logs.load_log import now
 from warehouse.publish.build import carried_by, is_loose
 from warehouse.publish.fill import contents_of, days_of
 from warehouse.publish.frozen import FrozenBuild
-from warehouse.publish.publish import sealed
+from warehouse.publish.models.dbt_project import Build
+from warehouse.publish.publish import record_publication
+from warehouse.publish.tables.files import write_table_files
 from warehouse.published.manifest import (
     NAME,
     FrozenFile,
@@ -32,8 +34,8 @@ def deal(shards: Shards, schools: Collection[int], schools_per_shard: int) -> Ma
     return change(shards, partial(assigned, schools=schools, schools_per_shard=schools_per_shard), clock=now)
 
 
-def carried(shards: Shards, shard: Shard, version: str) -> Path | None:
-    """The published file of a shard to go on from, on this machine, as `carried_by` has it for a home."""
+def carried_shard(shards: Shards, shard: Shard, version: str) -> Path | None:
+    """The published file of a shard that an incremental build starts from, on this machine (`carried_by`)."""
     if shard.published is None or shard.published.models != version:
         return None
     try:
@@ -44,21 +46,21 @@ def carried(shards: Shards, shard: Shard, version: str) -> Path | None:
 
 
 def carried_frozen(shards: Shards, shard: Shard, version: str) -> Path | None:
-    """The same of the file of its closed semesters."""
+    """The same for the file of its closed semesters."""
     if shard.published is None or shard.published.models != version or shard.published.frozen is None:
         return None
     try:
         [file] = fetched(shards, [shard.published.frozen.file])
         return None if is_loose(file) else file
     except (FileNotFoundError, duckdb.Error):
-        # It is gone or damaged, and made anew.
+        # A file that is gone or damaged is made anew.
         return None
 
 
 def publish_shard(
     shards: Shards,
     shard: Shard,
-    file: Path,
+    build: Build,
     *,
     models: str,
     versions: Mapping[str, int],
@@ -66,16 +68,20 @@ def publish_shard(
     mixed: Collection[int] = (),
     age: timedelta = IN_USE,
 ) -> ShardFile:
-    """Publish the finished file of a shard, with that of its closed semesters where there is a new one, and
-    name both in the manifest at once. Then files go that nobody reads any more, `age` old at least. A crash
-    leaves the shard as it was. `mixed`: schools of which nothing could be frozen.
+    """Publish the finished file of a shard, with a new file of its closed semesters if there is one, and the
+    files of its open tables.
 
-    Raises PublicationBroken."""
-    at = now()
+    The manifest names all at once; a crash leaves the shard as it was. Then unused files are deleted that
+    are at least `age` old. `mixed`: schools of which nothing could be frozen.
+
+    Raises PublicationBroken, NotImplementedError."""
+    file, at = build.file, now()
     name = at.strftime(NAME)
-    sealed(file, name, at, models)
-    held = shard.published.frozen if shard.published else None
-    closed = None if frozen is None else _put_frozen(shards, shard, name, frozen) or held
+    record_publication(file, name, at, models)
+    before = shard.published.frozen if shard.published else None
+    last = shard.table_files_of(models)
+    table_files = _write_tables(shards, shard, build, name, last, frozen) if shards.has_tables else ""
+    closed = None if frozen is None else _put_frozen(shards, shard, name, frozen) or before
     published = ShardFile(
         generation=name,
         file=f"shards/{shard.name}/{name}.duckdb",
@@ -87,6 +93,7 @@ def publish_shard(
         days=days_of(file),
         frozen=closed,
         mixed=tuple(sorted(mixed)),
+        table_files=table_files,
     )
     put(shards, file, published.file)
     change(shards, partial(with_file, name=shard.name, file=published), clock=now)
@@ -94,27 +101,35 @@ def publish_shard(
     return published
 
 
+def _write_tables(
+    shards: Shards, shard: Shard, build: Build, generation: str, last: str, frozen: FrozenBuild | None
+) -> str:
+    closed = None if frozen is None else frozen.file if frozen.file.exists() else frozen.published
+    config = build.config(build.file.parent / "spill")
+    return write_table_files(shards, shard.name, (build.file, closed), generation, last, config)
+
+
 def _put_frozen(shards: Shards, shard: Shard, name: str, made: FrozenBuild) -> FrozenFile | None:
-    """Put the file of closed semesters where nothing names it yet; None: the published one holds the same."""
+    """Upload a new file of closed semesters, which no manifest names yet; None: the published file stays."""
     if not made.file.exists():
         return None
-    put_there = FrozenFile(
+    file = FrozenFile(
         generation=name,
         file=f"shards/{shard.name}/{name}.frozen.duckdb",
         bytes=made.file.stat().st_size,
         contents=contents_of(made.file),
     )
-    put(shards, made.file, put_there.file)
-    return put_there
+    put(shards, made.file, file.file)
+    return file
 
 
 def note_shard(shards: Shards, name: str, problem: str) -> None:
-    """Write down why a shard was not published; empty: nothing is wrong with it. Raises PublicationBroken."""
+    """Record why a shard was not published; empty: nothing is wrong with it. Raises PublicationBroken."""
     change(shards, partial(with_problem, name=name, problem=problem), clock=now)
 
 
 def problems_of(manifest: Manifest) -> list[str]:
-    """Why shards were not published when they were last built, and whose rows are older for that."""
+    """Why the last builds of shards were not published, with the schools whose rows are older."""
     return [
         f"shard {shard.name} (schools {', '.join(map(str, shard.schools))}): {shard.problem}"
         for shard in manifest.shards

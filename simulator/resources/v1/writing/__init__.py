@@ -1,4 +1,4 @@
-"""What v1 lets callers change: people and their fields, attendance, cards and displays."""
+"""The writing paths of v1: people and their fields, attendance, cards and displays."""
 
 from simulator.http.routing import Route
 from simulator.readings import Readings
@@ -6,7 +6,7 @@ from simulator.resources.v1.writing import attendance, bindings, fields, people,
 
 
 def routes(readings: Readings) -> tuple[Route, ...]:
-    """All paths that write; which methods change a user is a reading."""
+    """All paths that write. The reading `user_change` decides the method that changes a user."""
     return (
         *people.routes(readings),
         *fields.ROUTES,

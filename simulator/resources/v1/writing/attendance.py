@@ -1,4 +1,4 @@
-"""Marks of a lesson, made by a teacher for some students at a time."""
+"""Marks of a lesson, which a teacher sets for several students at once."""
 
 from datetime import date
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from simulator.http.platform import Platform
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Problem, Request, Response
-from simulator.resources.v1.asking import course_class
 from simulator.resources.v1.attendance import SCOPE as READING
+from simulator.resources.v1.request_targets import course_class
 from simulator.resources.v1.writing.bodies import json_of
 from simulator.school.rows import Row, Values
 from simulator.school.timetable.attendance import CONCLUSIONS, STATUS_LABELS
@@ -17,16 +17,16 @@ RESULTS = ("normal", "absent", "lated", "early_left")
 
 
 def mark_lesson(platform: Platform, request: Request) -> Response:
-    """The marks of some students in one lesson; what becomes of the others is a reading."""
+    """Set the marks of some students in a lesson. The reading decides about the marks of the others."""
     class_id = course_class(platform, request).key
     day = _day(request.query.get("checked_at", ""))
     lesson = request.integer("lesson", least=1)
     if lesson is None:
         raise Problem(422, "lesson is required")
     sent = json_of(request)
-    if not isinstance(sent, list) or not all(isinstance(each, dict) for each in sent):
+    if not isinstance(sent, list) or not all(isinstance(mark, dict) for mark in sent):
         raise Problem(422, "the body must be an array of objects")
-    marks = dict(filter(None, (_mark(platform, request.school_id, class_id, each) for each in sent)))
+    marks = dict(filter(None, (_mark(platform, request.school_id, class_id, mark) for mark in sent)))
     session = session_at(platform, class_id, day, lesson)
     if platform.readings.unmentioned_marks == "lost":
         for row in list(platform.store.rows("attendance_records", session.key)):
@@ -56,22 +56,22 @@ def _mark(platform: Platform, school_id: int, class_id: int, sent: Values) -> tu
 
 
 def student_of(platform: Platform, school_id: int, sent: Values) -> int | None:
-    """The student that rid or usin names."""
-    found = platform.store.index("v1_users", school_id)
+    """The student of a rid or usin."""
+    users = platform.store.index("v1_users", school_id)
     if "rid" in sent:
-        row = found.get(sent["rid"])
+        row = users.get(sent["rid"])
         return row.key if row and row.deleted_at is None and row.values["role"] == 1 else None
     usin = sent.get("usin")
     students = (
         row.key
-        for row in found.values()
+        for row in users.values()
         if usin and row.values["usin"] == usin and row.values["role"] == 1 and row.deleted_at is None
     )
     return next(students, None)
 
 
 def session_at(platform: Platform, class_id: int, day: date, lesson: int) -> Row:
-    """The session of a class then; a new one has no records."""
+    """The session of a class at a lesson. A new session has no records."""
     store = platform.store
     for row in store.rows("attendance_sessions", class_id):
         if (row.values["date"], row.values["lesson"]) == (day.isoformat(), lesson) and not row.deleted_at:
@@ -84,7 +84,7 @@ def session_at(platform: Platform, class_id: int, day: date, lesson: int) -> Row
 
 
 def put_record(platform: Platform, session: Row, student: int, result: str) -> Row:
-    """Make this the mark of a student in a session."""
+    """Set the mark of a student in a session."""
     store = platform.store
     values: dict[str, Any] = {
         "status": result,

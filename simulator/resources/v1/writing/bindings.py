@@ -9,14 +9,14 @@ from simulator.resources.v1.writing.people import SCOPE as OF_PEOPLE
 from simulator.school.rows import Row
 
 LONGEST_CARD = 255  # bytes
-#: The password of every student, until a write sets another one, which nobody is told.
+#: The initial password of every student.
 PASSWORD = "123456"
 WRONG_LOGIN = "用户名或密码错误"
 ROOMS = V1Scope(OF_ROOMS.plain, own="device.write")
 
 
 def bind_card(platform: Platform, request: Request) -> Response:
-    """A card for the student whose login this is."""
+    """Bind a card to the student of a login."""
     sent = form_of(platform, request)
     card, username = sent.get("card_id", ""), sent.get("username", "")
     if not 0 < len(card.encode()) <= LONGEST_CARD:
@@ -37,7 +37,7 @@ def bind_card(platform: Platform, request: Request) -> Response:
 
 
 def bind_device(platform: Platform, request: Request) -> Response:
-    """A display for a classroom."""
+    """Bind a display to a classroom."""
     sent = form_of(platform, request)
     device, room = sent.get("device_id", ""), parse_integer("classroom_id", sent.get("classroom_id", ""))
     if not device:
@@ -55,12 +55,12 @@ def bind_device(platform: Platform, request: Request) -> Response:
 
 
 def unbind_card(platform: Platform, request: Request) -> Response:
-    """A card that is nobody's from then on."""
+    """Unbind a card."""
     return _unbind(platform, request, "cards", "card_id")
 
 
 def unbind_device(platform: Platform, request: Request) -> Response:
-    """A display that is in no classroom from then on."""
+    """Unbind a display."""
     return _unbind(platform, request, "devices", "device_id")
 
 

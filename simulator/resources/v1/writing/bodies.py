@@ -1,4 +1,4 @@
-"""What a write carries: JSON, or the fields of a form."""
+"""The bodies of writes: JSON, or the fields of a form."""
 
 from typing import Any
 from urllib.parse import parse_qsl
@@ -16,7 +16,7 @@ def _kind(request: Request) -> str:
 
 
 def json_of(request: Request) -> Any:
-    """The JSON of the body; 422 without."""
+    """The JSON of the body, or 422."""
     if _kind(request) != "application/json":
         raise Problem(415, "the body must be application/json")
     try:
@@ -26,15 +26,15 @@ def json_of(request: Request) -> Any:
 
 
 def object_of(request: Request) -> Values:
-    """The JSON object of the body; 422 without."""
-    found = json_of(request)
-    if not isinstance(found, dict):
+    """The JSON object of the body, or 422."""
+    body = json_of(request)
+    if not isinstance(body, dict):
         raise Problem(422, "the body must be an object")
-    return found
+    return body
 
 
 def form_of(platform: Platform, request: Request) -> dict[str, str]:
-    """The fields of a form, which this platform may take as JSON too, or alone."""
+    """The fields of a form. By the reading, JSON is accepted too, or instead."""
     reading, kind = platform.readings.form_bodies, _kind(request)
     if kind == FORM and reading != "json":
         return dict(parse_qsl(request.body.decode(), keep_blank_values=True))

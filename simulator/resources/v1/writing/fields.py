@@ -1,4 +1,4 @@
-"""The custom fields of users: made, changed and removed."""
+"""Creates, changes and removes custom fields of users."""
 
 import re
 
@@ -14,7 +14,7 @@ TEXT, CHOICE = 1, 2
 
 
 def create(platform: Platform, request: Request) -> Response:
-    """A new field."""
+    """Create a field."""
     sent = _checked(object_of(request))
     for row in _named(platform, request.school_id, sent["name"]):
         if row.values["role"] == sent["role"]:
@@ -24,7 +24,7 @@ def create(platform: Platform, request: Request) -> Response:
 
 
 def change(platform: Platform, request: Request) -> Response:
-    """Another label, type or list of options."""
+    """Change the label, the type or the options of a field."""
     name = request.params["name"]
     sent = object_of(request)
     rows = [
@@ -40,7 +40,7 @@ def change(platform: Platform, request: Request) -> Response:
 
 
 def remove(platform: Platform, request: Request) -> Response:
-    """A field that is gone, with both roles where both have it."""
+    """Remove a field from all roles that have it."""
     rows = _named(platform, request.school_id, request.params["name"])
     if not rows:
         raise Problem(404, f"there is no field {request.params['name']}")
@@ -67,7 +67,7 @@ def _checked(sent: Values) -> Values:
 
 
 def _answer(platform: Platform, field: Values) -> Response:
-    """Payloads of these paths are not shown: the field, an empty object, or no content."""
+    """The answer, whose shape the specification leaves open: the field, an empty object, or no content."""
     match platform.readings.bare_answers:
         case "empty":
             return json_response({})

@@ -1,4 +1,4 @@
-"""Users, pushed from another system: made, changed and removed."""
+"""Creates, changes and removes users."""
 
 import re
 from datetime import date
@@ -8,8 +8,8 @@ from simulator.http.platform import Platform
 from simulator.http.routing import Route, V1Scope
 from simulator.messages import Problem, Request, Response, json_response, parse_integer
 from simulator.readings import Readings
-from simulator.resources.v1.asking import live
 from simulator.resources.v1.cohorts import cohort_term
+from simulator.resources.v1.request_targets import live
 from simulator.resources.v1.users import SCOPE as READING
 from simulator.resources.v1.writing.bodies import object_of
 from simulator.school import users
@@ -20,7 +20,7 @@ STUDENT, TEACHER = 1, 2
 WORDS = {STUDENT: "student", TEACHER: "teacher", users.GUARDIAN: "guardian"}
 STATUS_WORDS = {code: word for word, code in users.STATUSES.items()}
 LISTS = {STUDENT: "students", TEACHER: "teachers"}
-#: Fields that v3 shows too, and the others that v1 alone has.
+#: The fields that v3 shows too, and the fields of v1 alone.
 SHARED = ("name", "usin", "phone", "outer_id", "status")
 OWN: Values = {
     "gender": "u",
@@ -45,7 +45,7 @@ BEYOND_THREE_BYTES = re.compile("[\U00010000-\U0010ffff]")
 
 
 def create(platform: Platform, request: Request) -> Response:
-    """A new user."""
+    """Create a user."""
     sent = _checked(platform, request.school_id, object_of(request), {})
     store, school_id = platform.store, request.school_id
     role = sent["role"]
@@ -72,7 +72,7 @@ def create(platform: Platform, request: Request) -> Response:
 
 
 def change(platform: Platform, request: Request) -> Response:
-    """Other values for some fields of a user."""
+    """Change some fields of a user."""
     school_id = request.school_id
     row = _user(platform, request)
     given = object_of(request)
@@ -84,9 +84,9 @@ def change(platform: Platform, request: Request) -> Response:
     role = row.values["role"]
     store.update("reflections", row.key, shared)
     if role in LISTS and row.key in store.index(LISTS[role], school_id):
-        held = store.index(LISTS[role], school_id)[row.key].values
-        more = _cohort(platform, school_id, sent)
-        store.update(LISTS[role], row.key, {k: v for k, v in {**shared, **more}.items() if k in held})
+        listed = store.index(LISTS[role], school_id)[row.key].values
+        cohort = _cohort(platform, school_id, sent)
+        store.update(LISTS[role], row.key, {k: v for k, v in {**shared, **cohort}.items() if k in listed})
     if own := _own(sent):
         store.show("v1_users", row.key, own)
     platform.announce("updated", school_id, "reflections", [row.key])
@@ -94,7 +94,7 @@ def change(platform: Platform, request: Request) -> Response:
 
 
 def remove(platform: Platform, request: Request) -> Response:
-    """A user who is gone: hidden from then on, or archived, as those who left."""
+    """Remove a user: hidden or archived, by the reading."""
     row = _user(platform, request)
     store, school_id = platform.store, request.school_id
     for resource in ("reflections", *LISTS.values()):
@@ -105,13 +105,13 @@ def remove(platform: Platform, request: Request) -> Response:
 
 
 def routes(readings: Readings) -> tuple[Route, ...]:
-    """The paths; whether PATCH or PUT or both change a user is a reading."""
+    """The paths. The reading `user_change` decides whether PATCH, PUT or both change a user."""
     methods = ("PATCH", "PUT") if readings.user_change == "both" else (readings.user_change,)
-    one = "/api/v1/reflections/{id}"
+    path = "/api/v1/reflections/{id}"
     return (
         Route("POST", "/api/v1/reflections", create, v1=SCOPE),
-        *(Route(method, one, change, v1=SCOPE) for method in methods),
-        Route("DELETE", one, remove, v1=SCOPE),
+        *(Route(method, path, change, v1=SCOPE) for method in methods),
+        Route("DELETE", path, remove, v1=SCOPE),
     )
 
 
@@ -125,8 +125,8 @@ def _shown(platform: Platform, school_id: int, key: int) -> Values:
     return sent
 
 
-def _checked(platform: Platform, school_id: int, sent: Values, held: Values) -> Values:
-    """What was sent, if the platform takes it. held: the user's values before; empty: a new one."""
+def _checked(platform: Platform, school_id: int, sent: Values, before: Values) -> Values:
+    """The sent values, if the platform takes them. `before`: the user's current values; empty: a new user."""
     for name in TEXTS:
         if not isinstance(sent.get(name, ""), str | None):
             raise Problem(422, f"{name} must be text")
@@ -140,18 +140,18 @@ def _checked(platform: Platform, school_id: int, sent: Values, held: Values) -> 
             raise Problem(422, f"{name} must be one of {', '.join(map(str, allowed))}")
     if sent.get("entered_at"):
         _check_day("entered_at", sent["entered_at"])
-    role = held.get("role", sent.get("role"))
+    role = before.get("role", sent.get("role"))
     if role is None:
         raise Problem(422, "role is required")
     if sent.get("role", role) != role:
         raise Problem(422, "role cannot be changed")
     needed = ("usin", "name", *(["graduates_in"] if role == STUDENT else []))
     for name in needed:
-        if not (sent.get(name) or (name not in sent and held.get(name))):
+        if not (sent.get(name) or (name not in sent and before.get(name))):
             raise Problem(422, f"{name} is required")
     if role == users.GUARDIAN and sent.get("student_id") is not None:
         live(platform, "students", school_id, sent["student_id"])
-    _check_unique(platform, school_id, sent, held)
+    _check_unique(platform, school_id, sent, before)
     return _with_known(platform, school_id, sent, role)
 
 
@@ -169,19 +169,19 @@ def _check_day(name: str, text: object) -> None:
         raise Problem(422, f"{name} must be YYYY-MM-DD") from error
 
 
-def _check_unique(platform: Platform, school_id: int, sent: Values, held: Values) -> None:
+def _check_unique(platform: Platform, school_id: int, sent: Values, before: Values) -> None:
     readings = platform.readings
-    told = {"usin": readings.usin_twice, "outer_id": readings.outer_id_twice}
-    names = [name for name, reading in told.items() if reading == "refused" and sent.get(name)]
+    reactions = {"usin": readings.usin_twice, "outer_id": readings.outer_id_twice}
+    names = [name for name, reading in reactions.items() if reading == "refused" and sent.get(name)]
     for row in platform.store.rows("reflections", school_id) if names else ():
-        if row.deleted_at is None and row.key != held.get("id"):
+        if row.deleted_at is None and row.key != before.get("id"):
             for name in names:
                 if row.values[name] == sent[name]:
                     raise Problem(int(readings.taken), f"{name} has been taken")
 
 
 def _with_known(platform: Platform, school_id: int, sent: Values, role: int) -> Values:
-    """What was sent without fields that nobody knows; a value that is no option is refused."""
+    """The sent values of known fields; 422 for a value that is not an option."""
     fields = {
         row.values["name"]: row.values
         for row in platform.store.rows("user_fields", school_id)
@@ -190,20 +190,20 @@ def _with_known(platform: Platform, school_id: int, sent: Values, role: int) -> 
     for name, field in fields.items():
         if sent.get(name) and field.get("options") and sent[name] not in field["options"]:
             raise Problem(422, f"{name} must be one of its options")
-    known = {*TEXTS, *NUMBERS, "gender", "entered_at", *fields} - {platform.readings.deaf_user_field}
-    return {name: value for name, value in sent.items() if name in known}
+    accepted = {*TEXTS, *NUMBERS, "gender", "entered_at", *fields} - {platform.readings.deaf_user_field}
+    return {name: value for name, value in sent.items() if name in accepted}
 
 
 def _shared(sent: Values) -> Values:
-    """The fields that v3 shows, in its words."""
-    found = {name: sent[name] for name in SHARED if name in sent}
-    if "status" in found:
-        found["status"] = STATUS_WORDS[found["status"]]
-    return found
+    """The fields that v3 shows, with v3's words."""
+    values = {name: sent[name] for name in SHARED if name in sent}
+    if "status" in values:
+        values["status"] = STATUS_WORDS[values["status"]]
+    return values
 
 
 def _own(sent: Values) -> Values:
-    """The fields that v1 alone shows; a password is never shown."""
+    """The fields that only v1 shows, without the password."""
     hidden = (*SHARED, "role", "password")
     return {name: value for name, value in sent.items() if name not in hidden}
 

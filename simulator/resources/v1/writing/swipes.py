@@ -1,4 +1,4 @@
-"""Cards held to a reader: live, with an answer for the student, or taken offline and sent later."""
+"""Card swipes: live, with an answer for the student, or offline and sent later."""
 
 from datetime import datetime, time
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from simulator.http.platform import Platform
 from simulator.http.routing import Route
 from simulator.messages import Problem, Request, Response, json_response, parse_integer
-from simulator.resources.v1.asking import current_semester, user
+from simulator.resources.v1.request_targets import current_semester, user
 from simulator.resources.v1.writing.attendance import SCOPE, put_record, session_at, student_of
 from simulator.resources.v1.writing.bodies import form_of, json_of
 from simulator.school.devices import ATTENDANCE_SETTINGS
@@ -23,13 +23,13 @@ TITLES = {
 
 
 def swipe_student(platform: Platform, request: Request) -> Response:
-    """A student who is in a classroom now."""
+    """Record a live swipe of a student."""
     student = user(platform, request, 1)
     return json_response(_swipe(platform, request, student))
 
 
 def swipe_card(platform: Platform, request: Request) -> Response:
-    """The student behind a card; 404 for a card that is nobody's."""
+    """Record a live swipe of a card; 404 for an unbound card."""
     card = request.params["id"]
     for row in platform.store.rows("cards", request.school_id):
         if row.values["card_id"] == card and row.deleted_at is None:
@@ -38,15 +38,15 @@ def swipe_card(platform: Platform, request: Request) -> Response:
 
 
 def swipes_of_room(platform: Platform, request: Request) -> Response:
-    """Swipes that were taken offline; the last submission wins, so that nothing is ever counted twice."""
+    """Record offline swipes. The last submission wins, so that no swipe counts twice."""
     room, sent = parse_integer("id", request.params["id"]), json_of(request)
-    if not isinstance(sent, list) or not all(isinstance(each, dict) for each in sent):
+    if not isinstance(sent, list) or not all(isinstance(swipe, dict) for swipe in sent):
         raise Problem(422, "the body must be a list of swipes")
-    moments = [_moment(each.get("created_at")) for each in sent]
+    moments = [_moment(swipe.get("created_at")) for swipe in sent]
     return json_response(
         [
-            _attended(platform, request.school_id, room, student_of(platform, request.school_id, each), at)
-            for each, at in zip(sent, moments, strict=True)
+            _attended(platform, request.school_id, room, student_of(platform, request.school_id, swipe), at)
+            for swipe, at in zip(sent, moments, strict=True)
         ]
     )
 
@@ -67,18 +67,18 @@ def _swipe(platform: Platform, request: Request, student: int) -> Values:
 
 
 def _attended(platform: Platform, school_id: int, room: int, student: int | None, at: datetime) -> Values:
-    """What a swipe comes to, by the class that the student has in this room then."""
-    found = None if student is None else _in_session(platform, school_id, room, student, at)
-    if student is None or found is None:
+    """Record a swipe for the student's class in the room at that time, and return the result."""
+    lesson_now = None if student is None else _in_session(platform, school_id, room, student, at)
+    if student is None or lesson_now is None:
         return _result(platform, school_id, "invalid", student, None)
-    class_id, lesson, minutes = found
+    class_id, lesson, minutes = lesson_now
     if minutes > int(ATTENDANCE_SETTINGS["after_start_stop"]):
         return _result(platform, school_id, "finished", student, class_id)
     session = session_at(platform, class_id, at.date(), lesson)
-    held = _record(platform, session, student)
+    existing = _record(platform, session, student)
     late = minutes > int(ATTENDANCE_SETTINGS["after_start_lated"])
     status, mark = ("lated", "lated") if late else ("success", "normal")
-    if held is not None and held.values["status"] == mark:
+    if existing is not None and existing.values["status"] == mark:
         return _result(platform, school_id, "exists", student, class_id)
     put_record(platform, session, student, mark)
     return _result(platform, school_id, status, student, class_id)
@@ -92,7 +92,7 @@ def _record(platform: Platform, session: Row, student: int) -> Row | None:
 def _in_session(
     platform: Platform, school_id: int, room: int, student: int, at: datetime
 ) -> tuple[int, int, int] | None:
-    """The class, the lesson, and how many minutes it has gone on."""
+    """The class, the lesson, and the minutes since its start."""
     for semester_id in current_semester(platform, school_id):
         term = platform.store.term(semester_id)
         if term is None:

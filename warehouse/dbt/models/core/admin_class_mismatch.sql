@@ -1,6 +1,7 @@
 -- Grain: school, administrative class, student, kind of mismatch.
--- Rules: several_classes: the lists that count name the student in more classes than one. only_in_v3,
---   only_in_v1: both interfaces list the class, and one of them alone has the student in it.
+-- Rules: kind is one of
+--     several_classes         the lists that count name the student in two or more classes
+--     only_in_v3, only_in_v1  both interfaces list students of the class, but only this interface lists this student
 -- Source: core.bridge_admin_class_student.
 with lists as (
     select

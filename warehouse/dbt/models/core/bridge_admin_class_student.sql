@@ -1,6 +1,6 @@
--- Grain: school, administrative class, student whom a list of the class names now.
--- Rules: is_member: the list that counts (dim_admin_class.listed_by) names the student. Where v3 and v1 both
---   list a class and differ, v3's list counts, and admin_class_mismatch tells the difference.
+-- Grain: school, administrative class, student on any present list of the class.
+-- Rules: is_member: the student is on the list that counts (dim_admin_class.listed_by). If v3 and v1 list different
+--   students of a class, v3's list counts, and admin_class_mismatch shows the difference.
 -- Source: raw.admin_classes, raw.v1_admin_classes, raw.students.
 with admin_classes as (
     select * from {{ ref('dim_admin_class') }}

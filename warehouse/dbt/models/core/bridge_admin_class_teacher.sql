@@ -1,6 +1,6 @@
 -- Grain: school, administrative class, teacher who looks after it now.
--- Rules: v3 lists the head teacher and the deputies without telling them apart; v1 says who is the head (role head),
---   so that the others are deputies. Where v1 names no head, role is null. Of classes that are there.
+-- Rules: live classes only. v3 lists the head teacher and the deputies together; only v1 names the head. So role is head
+--   for v1's head and deputy for every other teacher. If v1 names no head, role is null.
 -- Source: raw.admin_classes, raw.v1_admin_classes, raw.teachers.
 with admin_classes as (
     select * from {{ ref('stg_admin_classes') }} where not is_deleted

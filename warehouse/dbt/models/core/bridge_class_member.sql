@@ -1,7 +1,7 @@
 -- Grain: school, course class, kind of member, member, membership.
--- Rules: memberships that ended stay, with left_at, so that a transfer in mid-semester can be told. Who left a
---   class and joined it again has several: membership 1 is the last one. left_at
---   is the platform's own date of deletion, else when a sync first missed the row.
+-- Rules: ended memberships stay, with left_at, so a transfer in mid-semester is visible. A member who left a class and
+--   joined it again has several memberships; membership 1 is the last. left_at is the platform's date of deletion,
+--   else the time at which a sync first missed the row.
 -- Source: raw.class_members, raw.classes.
 with members as (
     select * from {{ ref('stg_class_members') }}

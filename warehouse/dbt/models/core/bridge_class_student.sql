@@ -1,10 +1,12 @@
--- Grain: school, course class, student: who belongs or belonged to a class, from when to when.
--- Rules: memberships are v3's (bridge_class_member); where somebody has several, from the first day of any to
---   the last. Rosters are entered late, or again, so whoever has attendance or a score in the class before
---   the first day is a member from then on. A class that v3 does not have has the students whom v1 shows now,
---   with no dates. Who has left the school has left the class by then. Platforms hide the attendance of those who
---   have left: is_expected is false where the school has no such student any more and no record of theirs in the
---   semester, so that nobody misses the records.
+-- Grain: school, course class, student who belongs or belonged to the class.
+-- Rules: memberships come from v3 (bridge_class_member). Several memberships of a student become one, from the first
+--     day of any to the last. A membership without a day of joining holds from the start.
+--   Schools enter rosters late, or enter them again. So joined_on is no later than the student's first attendance or
+--     score in the class.
+--   A class without memberships in v3 has the students that v1 lists now, without dates.
+--   A student who has left the school has left the class by that day.
+--   is_expected: attendance of the student can be expected. Platforms hide the attendance of students who have left the
+--     school. So is_expected is false for such a student without any record in the semester.
 -- Source: raw.class_members, raw.v1_class_students, raw.attendance_records, raw.scores.
 with members as (
     select * from {{ ref('bridge_class_member') }}
@@ -32,7 +34,7 @@ gone as (
     where is_deleted
 ),
 
--- Of whom of these the platform shows attendance nevertheless.
+-- Students who have left the school, and whose attendance the platform still shows.
 shown as (
     select distinct school_id, semester_id, student_id
     from {{ ref('fct_attendance') }}
@@ -58,11 +60,11 @@ memberships as (
         members.course_class_id,
         members.member_id as student_id,
         any_value(members.semester_id) as semester_id,
-        -- Whoever has no day of joining was there from the start.
+        -- A student without a day of joining was a member from the start.
         case when bool_and(members.joined_at is not null) then min(cast(members.joined_at as date)) end as joined_on,
         case when bool_and(members.left_at is not null) then max(cast(members.left_at as date)) end as left_on
     from members
-    -- The values of member_type are not specified, so a student is whoever dim_student has.
+    -- The interface does not specify the values of member_type, so dim_student decides who is a student.
     semi join students
         on students.school_id = members.school_id
         and students.student_id = members.member_id

@@ -1,8 +1,10 @@
--- Grain: school, course class, teacher who teaches it, or was a member of it as a teacher.
--- Rules: who is listed is v3's list where it names anybody, else v1's; place is that in the list. The interface has no
---   roles among the teachers of a course class. Memberships with their days are v3's (bridge_class_member): as in
---   bridge_class_student, several are one, from the first day of any to the last. is_current: listed and not left, or,
---   of a class without a list, a member. Who left after the last day of a semester that is over taught it to its end.
+-- Grain: school, course class, teacher who teaches or taught the class.
+-- Rules: the list of a class's teachers is v3's if it names anybody, else v1's. place: position in this list. The
+--     interface has no roles among the teachers of a course class.
+--   Memberships and their days come from v3 (bridge_class_member). Several memberships of a teacher become one, from
+--     the first day of any to the last.
+--   is_current: the teacher is on the list and has not left. In a class without a list, membership is enough. A teacher
+--     who left after the last day of a semester that is over taught to the end, and counts as not having left.
 -- Source: raw.classes, raw.v1_classes, raw.class_members, raw.teachers, core.dim_semester.
 with course_classes as (
     select * from {{ ref('dim_course_class') }}
@@ -43,7 +45,7 @@ listed as (
     from classes
 ),
 
--- The values of member_type are not specified, so a teacher is whoever dim_teacher has.
+-- The interface does not specify the values of member_type, so dim_teacher decides who is a teacher.
 memberships as (
     select
         members.school_id,

@@ -1,12 +1,13 @@
 -- Grain: school, semester, student.
--- Rules: lists of an administrative class's students tell the present. So in the current semester a student is
---   in the class whose list names him (bridge_admin_class_student.is_member); of several, in the one that most
---   of the student's course classes are held for, the smallest id where two are equal.
---   What no list says is inferred (is_inferred), and never against a list: other semesters, and in the current
---   one whoever is in no list, for classes that have none. The inferred class is the one that most of the
---   student's course classes are held for, counting only course classes of a single administrative class;
---   memberships that ended count only where the student has no current one. Whoever has no such class either
---   has no row: in the current semester that may be a student who has left.
+-- Rules: lists of an administrative class's students hold for the present only.
+--   In the current semester, a list that names the student decides (bridge_admin_class_student.is_member). If several
+--     classes list the student, the class of most of the student's course classes is taken.
+--   The class is inferred (is_inferred) in other semesters, and in the current semester for a student on no list. In the
+--     current semester only classes without a list are inferred, so an inferred class never contradicts a list.
+--   The inferred class is the class of most of the student's course classes. Only course classes of a single
+--     administrative class count.
+--   Current memberships count first. Ended memberships decide only a tie, and then the smallest id does.
+--   A student without any such class has no row. In the current semester, that may be a student who has left.
 -- Source: raw.class_members, raw.classes, raw.v1_classes, raw.students, raw.admin_classes, raw.v1_admin_classes.
 with members as (
     select * from {{ ref('bridge_class_member') }}
@@ -32,7 +33,7 @@ lists as (
     select * from {{ ref('bridge_admin_class_student') }} where is_member
 ),
 
--- v1 tells whom a class is for where v3 does not.
+-- v1 names the administrative classes of a course class if v3 does not.
 v1_classes as (
     select school_id, course_class_id, admin_class_ids
     from {{ ref('dim_teaching_class') }}
@@ -66,7 +67,7 @@ votes as (
     inner join single_classes
         on single_classes.school_id = members.school_id
         and single_classes.course_class_id = members.course_class_id
-    -- The values of member_type are not specified, so a student is whoever dim_student has.
+    -- The interface does not specify the values of member_type, so dim_student decides who is a student.
     semi join students
         on students.school_id = members.school_id
         and students.student_id = members.member_id

@@ -1,8 +1,8 @@
--- Grain: school, person whom the v1 interface names (users, students of classes, teachers, whoever has
---   attendance or a transcript).
--- Rules: person_id is the same person in the v3 interface, paired as macros/linked.sql says; matched_by tells
---   how. Somebody whom v3 does not have keeps the v1 id, with a minus where that id is somebody else of v3's,
---   and is listed in unmatched_v1. Facts carry person_id, as student_id.
+-- Grain: school, person that the v1 interface names: a user, a student or teacher of a class, or a student with
+--   attendance or a transcript.
+-- Rules: person_id is the same person's id in the v3 interface, paired by macros/linked.sql; matched_by says how. A
+--   person that v3 lacks keeps the v1 id, negative if v3 uses that id for another person. unmatched_v1 lists such
+--   students and staff. Facts use person_id as student_id.
 -- Source: raw.v1_users, raw.v1_class_students, raw.v1_admin_classes, raw.v1_classes, raw.attendance_records,
 --   raw.transcript_courses, raw.reflections, raw.students, raw.teachers.
 with users as (
@@ -41,7 +41,7 @@ teachers as (
     select * from {{ ref('stg_teachers') }}
 ),
 
--- Whoever is nearer to the register of users goes before, where they differ.
+-- If sources differ, the source nearest to the register of users is preferred.
 mentions as (
     select
         school_id,

@@ -1,8 +1,12 @@
 -- Grain: school, semester of the v1 interface.
--- Rules: the two interfaces may know a semester by different ids. matched_by tells what told that they are one:
---   campus.yaml (setting), the same outer_id, the same first and last day (dates), more than half of the days in
---   common (overlap), the name, or the id where the days do not speak against it. One that v3 does not have has
---   no matched_by; its semester_id is its v1 id, with a minus where that is another semester of v3's.
+-- Rules: the two interfaces may have different ids for a semester. matched_by says how both were matched:
+--     setting    campus.yaml names the pair
+--     outer_id   both have the same outer_id
+--     dates      both have the same first and last day
+--     overlap    more than half of their days are common
+--     name       both have the same name
+--     id         both have the same id, and the days do not contradict it
+--   A semester that v3 lacks has no matched_by and keeps its v1 id, negative if v3 uses that id for another semester.
 -- Source: raw.v1_semesters, raw.semesters, quality.semester_calendars.
 select
     school_id,

@@ -1,8 +1,10 @@
 -- Grain: school, administrative class (the traditional class, which has no semester).
--- Rules: the cohort is the year of graduation, named by its term. Removed classes stay (is_deleted), and so do
---   archived ones, which are no deletions. listed_by: whose list of students counts, v3's where it is given,
---   else v1's; an empty list is one only where the platform counts no students and other classes have lists.
---   Head teacher and deputies are those of bridge_admin_class_teacher.
+-- Rules: cohort is the year of graduation, named by its term. Removed classes stay (is_deleted). Archived classes stay
+--     too, since archiving is no deletion.
+--   listed_by: the interface whose list of students counts, v3 if it has a list, else v1. An empty list counts only if
+--     the platform counts no students in the class and other classes of the school have lists. A removed or archived
+--     class has no list that counts.
+--   The head teacher and the deputies come from bridge_admin_class_teacher.
 -- Source: raw.admin_classes, raw.v1_admin_classes, raw.terms, raw.teachers.
 with admin_classes as (
     select

@@ -1,7 +1,7 @@
 -- Grain: school, assessment item.
--- Rules: items form a tree of 1 to 3 levels, flattened to one column a level, the item itself included. An
---   item whose parent is not there is taken as top. A leaf has no live item below it. Removed items stay
---   (is_deleted).
+-- Rules: items form a tree of 1 to 3 levels. Columns for each level hold the ancestor's id and name, from the top down
+--   to the item itself. An item whose parent is missing counts as top. A leaf has no live item below it. Removed
+--   items stay (is_deleted).
 -- Source: raw.assessment_items.
 with items as (
     select * from {{ ref('stg_assessment_items') }}
@@ -17,7 +17,7 @@ parents_of_live_items as (
         and not is_deleted
 ),
 
--- From the item upwards: ids and names, the top first.
+-- The ids and names of the item and its ancestors, the top first.
 ancestors as (
     select
         items.school_id,

@@ -1,7 +1,8 @@
 -- Grain: school, status, leave label, as they occur in attendance.
--- Rules: what a record counts as is decided by seeds.attendance_status_rules: by the school's own row for the
---   status before the default one, and by the row for the very label (an empty one: no label) before the row
---   for any label (*). What no row decides counts as nothing (is_decided false).
+-- Rules: seeds.attendance_status_rules decides what a record counts as. The first rule that applies is used:
+--     1. the school's rule before the default rule
+--     2. the rule for the exact label (empty: no label) before the rule for any label (*)
+--   A status without a rule counts as nothing (is_decided false).
 -- Source: raw.attendance_records.
 with records as (
     select * from {{ ref('stg_attendance_records') }}

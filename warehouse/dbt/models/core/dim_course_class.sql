@@ -1,6 +1,6 @@
 -- Grain: school, course class (a course as one group of students takes it in one semester).
--- Rules: subject and domain are named by their terms. Removed classes stay (is_deleted). Who attends is in
---   bridge_class_member, with dates; the platform's list of students in a class has none.
+-- Rules: subject and domain are named by their terms. Removed classes stay (is_deleted). bridge_class_member has the
+--   members with their dates; the platform's own list of a class's students has no dates.
 -- Source: raw.classes, raw.terms.
 with classes as (
     select * from {{ ref('stg_classes') }}

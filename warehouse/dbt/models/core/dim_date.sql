@@ -1,7 +1,7 @@
 -- Grain: school, semester, date: every day of a semester, first and last included.
 -- Rules: teaching weeks count from 1 (macros/calendar.sql). A teaching day is a weekday with lessons: by the
---   semester, else by its timetable, else unknown. The platform knows no holidays: whether school was held on
---   a day, core.fct_class_session tells. A semester with no sensible days (more than two years) has none.
+--   semester, else by its timetable, else unknown. The platform has no holidays; core.fct_class_session shows
+--   whether school was held on a day. A semester of more than two years has no rows, since its days are implausible.
 -- Source: raw.semesters, raw.v1_semesters, raw.timetable_days.
 with semesters as (
     select * from {{ ref('dim_semester') }}

@@ -1,5 +1,5 @@
 -- Grain: school, semester, lesson of the day.
--- Rules: name and times are the timetable's, else the semester's own lists. A time that is none is null.
+-- Rules: name and times come from the timetable, else from the semester's own lists. An unreadable time is null.
 -- Source: raw.timetable_lessons, raw.v1_semesters.
 with timetable_lessons as (
     select * from {{ ref('stg_timetable_lessons') }}

@@ -1,6 +1,6 @@
 -- Grain: school, room that a class meets in.
--- Rules: the interface has no list of rooms, so these are those that live classes of any semester name; of several
---   names the one of the latest semester.
+-- Rules: the interface has no list of rooms. So the rooms are the locations of live classes in all semesters. If a room
+--   has several names, the name in the semester with the greatest id is used.
 -- Source: raw.v1_classes.
 with places as (
     select

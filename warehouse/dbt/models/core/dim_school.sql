@@ -1,6 +1,6 @@
 -- Grain: school.
--- Rules: as in every dimension, a row that the platform no longer has stays, with is_deleted, so that history
---   keeps its names.
+-- Rules: a school that the platform no longer has stays (is_deleted), as in every dimension, so that history keeps its
+--   names.
 -- Source: raw.schools.
 select
     school_id,

@@ -1,13 +1,18 @@
 -- Grain: school, semester.
--- Rules: names of the academic year and category come from their terms. Removed semesters stay (is_deleted).
---   Which semester of the v1 interface it is, bridge_v1_semester tells; one that v3 does not have is here with
---   what v1 shows. Days and teaching weekdays come from the v1 interface; the days, where it does not tell
---   them, from the v3 interface. A semester that ends before it begins has no weeks. Where week 1 begins is
---   what attendance was loaded by: as campus.yaml says, else as the platform's current_week shows. Teaching
---   weeks: macros/calendar.sql. A semester is over when its last day is before that of the last load of
---   attendance (core.last_load); where none was loaded, before the first day of the current one.
---   The school's name is here, too, since whoever asks for a semester asks for its school, and so are the resources of
---   which nothing was ever loaded of the semester (core.never_loaded): numbers that are made of them are null.
+-- Rules: names of the academic year and the category come from their terms. Removed semesters stay (is_deleted).
+--   A semester that only v1 has is here with v1's values. bridge_v1_semester pairs the semesters of both interfaces.
+--   Days and teaching weekdays come from v1; days that v1 lacks come from v3. A semester that ends before it begins has
+--     no weeks.
+--   week_1_on: the day by which attendance was loaded, from campus.yaml, else from the platform's current_week.
+--     macros/calendar.sql counts the teaching weeks.
+--   is_over: the last day is before the day of the last load of attendance (core.last_load). Without such a load, it is
+--     before the first day of the current semester.
+--   school_name and never_loaded (core.never_loaded) are here for the marts: numbers made from resources that were never
+--     loaded are null.
+--   academic_year: the year in which the academic year begins. The name of the academic year begins with it; else the
+--     first day tells: a semester that begins before August belongs to the year before.
+--   last_year_semester_id: the semester of the same category in the academic year before; null if there is none, more
+--     than one, or no category.
 -- Source: raw.semesters, raw.v1_semesters, raw.terms, raw.schools, core.last_load, core.never_loaded,
 --   quality.semester_calendars.
 with v3_semesters as (
@@ -74,6 +79,40 @@ weeks as (
         *,
         max(first_day) filter (where is_current) over (partition by school_id) as current_since
     from days
+),
+
+years as (
+    select
+        semesters.school_id,
+        semesters.semester_id,
+        semesters.category_id,
+        semesters.is_deleted,
+        coalesce(
+            try_cast(regexp_extract(academic_year.term_caption, '^\s*(\d{4})', 1) as integer),
+            cast(year(weeks.first_day - interval 7 months) as integer)
+        ) as academic_year
+    from semesters
+    inner join weeks
+        on weeks.school_id = semesters.school_id
+        and weeks.semester_id = semesters.semester_id
+    left join terms as academic_year
+        on academic_year.school_id = semesters.school_id
+        and academic_year.term_id = semesters.academic_year_id
+),
+
+last_years as (
+    select
+        years.school_id,
+        years.semester_id,
+        min(earlier.semester_id) as semester_id_before
+    from years
+    inner join years as earlier
+        on earlier.school_id = years.school_id
+        and earlier.category_id = years.category_id
+        and earlier.academic_year = years.academic_year - 1
+    where not earlier.is_deleted
+    group by years.school_id, years.semester_id
+    having count(*) = 1
 )
 
 select
@@ -83,8 +122,10 @@ select
     semesters.semester_name,
     semesters.academic_year_id,
     academic_year.term_caption as academic_year_name,
+    years.academic_year,
     semesters.category_id,
     category.term_caption as category_name,
+    last_years.semester_id_before as last_year_semester_id,
     semesters.start_at,
     semesters.end_at,
     weeks.first_day,
@@ -108,6 +149,12 @@ from semesters
 inner join weeks
     on weeks.school_id = semesters.school_id
     and weeks.semester_id = semesters.semester_id
+inner join years
+    on years.school_id = semesters.school_id
+    and years.semester_id = semesters.semester_id
+left join last_years
+    on last_years.school_id = semesters.school_id
+    and last_years.semester_id = semesters.semester_id
 left join schools
     on schools.school_id = semesters.school_id
 left join loads

@@ -1,9 +1,11 @@
 -- Grain: school, structure (headquarters, campus, school level, grade, subject group).
--- Rules: the tree is flattened to the ancestors' ids and names from the top, the structure itself included.
---   The parent is parent_id where the platform sends it; else the last other id of a path of ids (`/1/5/12`);
---   else the structure whose path is this one's without its last name (`A/B/C`). A parent that is unknown
---   ends the walk there, and so does a circle, so that every structure keeps its row. Removed structures stay
---   (is_deleted).
+-- Rules: the tree is flattened: each structure has the ids and names of its ancestors from the top, itself included.
+--   The parent is the first of these that is known:
+--     1. parent_id, if the platform sends it
+--     2. the last other id in a path of ids (`/1/5/12`)
+--     3. the structure whose path is this path without its last name (`A/B/C`)
+--   An unknown parent and a circle both end the walk up, so every structure keeps its row. Removed structures stay
+--     (is_deleted).
 -- Source: raw.structures.
 with recursive structures as (
     select * from {{ ref('stg_structures') }}
@@ -57,7 +59,7 @@ parents as (
         and named_parents.structure_id = paths.structure_id
 ),
 
--- Every structure walks up to its top, one row a step.
+-- Walks from every structure up to its top, one row a step.
 walk as (
     select
         school_id,

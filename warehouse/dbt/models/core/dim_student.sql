@@ -1,11 +1,12 @@
 -- Grain: school, student.
--- Rules: students who have left stay, with is_deleted, since their scores and grades do. The cohort is the
---   year of graduation, named by its term.
---   gender and custom_fields are those of the same person in the v1 interface; custom_fields has the school's own
---   fields that are filled in, by name, since no two schools have the same ones. is_boarding is what one of them says
---   by seeds.boarding_rules; null: nothing.
---   guardians are the accounts linked to the student; is_guardian_reachable: one of them has a phone number or an
---   email address, which are only in raw. Both null where the school has no guardian's account at all.
+-- Rules: students who have left stay (is_deleted), since their scores and grades stay. cohort is the year of graduation,
+--     named by its term.
+--   gender, custom_fields: from the same person in v1. custom_fields has the school's own fields that are filled in, by
+--     name, since no two schools have the same fields.
+--   is_boarding: a custom field says so by seeds.boarding_rules; null: no field says anything.
+--   guardians: the number of live accounts linked to the student. is_guardian_reachable: at least one of these accounts
+--     has a phone number or an email address, which are only in raw. Both are null if no account of the school is
+--     linked to any student.
 -- Source: raw.students, raw.terms, raw.v1_users, raw.user_fields.
 with students as (
     select * from {{ ref('stg_students') }}

@@ -1,9 +1,8 @@
 -- Grain: school, teaching class of the v1 interface: a course as one group takes it in one semester.
--- Rules: course_class_id is the same class in the v3 interface, paired as macros/linked.sql says; matched_by
---   tells how. A class that v3 does not have keeps its v1 id, with a minus where that id is another class of
---   v3's, and is listed in unmatched_v1. Classes that only attendance knows have no name.
---   The semester is v1's, else that of its sessions, else the v3 class's. Removed classes stay
---   (is_deleted). Weekly times are in fct_timetable.
+-- Rules: course_class_id is the same class's id in the v3 interface, paired by macros/linked.sql; matched_by says how. A
+--   class that v3 lacks keeps its v1 id, negative if v3 uses that id for another class. unmatched_v1 lists it.
+--   A class known only from attendance has no name. The semester is v1's, else that of the class's sessions, else the
+--   v3 class's. Removed classes stay (is_deleted). Weekly times are in fct_timetable.
 -- Source: raw.v1_classes, raw.attendance_sessions, raw.attendance_records, raw.classes.
 with v1_classes as (
     select * from {{ ref('stg_v1_classes') }}

@@ -1,19 +1,24 @@
--- Grain: school, assessment item that is meant to have scores: a live leaf with a scoring type in points
---   (seeds.scoring_type_rules), or of another type with a full score.
--- Rules: scores are the item's, one a student (core.fct_item_score): the platform's own or, where it has none,
---   made of the evaluators' raw scores by score_rule.
---   is_begun: somebody has a score that is given, valid or not; an exemption alone begins nothing.
---   expected: members of the course class on known_on, the day of the item's publication, else of its last
---     score, else now; who has left the class since then is expected only where there is a score, since
---     nobody will give another, and an exemption is none. Each of them is in one of scored (zeros included), invalid (is_valid false) and
---     missing (no score, or null). Scores of others (who left before, or came after) are in others_scored.
---   A score in words (score_text) is given, and scored; valid_scores and score_sum are of numbers: valid ones, of
---   members and others.
---   evaluator_id: who gave the scores, null where several did; who stands on a score that is not given counts
---     only where nobody stands on one that is. last_scored_at: the creation of the last score
---     that was given, since a publication moves updated_at.
---   published_at: the item's, else the first of its scores'.
---   Counts are null where no scores were ever loaded of the semester, those of members also without memberships.
+-- Grain: school, assessment item that is meant to have scores: a live leaf whose scoring type is in points
+--   (seeds.scoring_type_rules). An item whose type has no rule needs a full score.
+-- Rules: each student has one score of an item (core.fct_item_score): the platform's own, else made of the evaluators'
+--     raw scores by score_rule.
+--   is_begun: a score was given to any student, valid or not. An exemption alone begins nothing.
+--   expected: members of the course class on known_on, the day of the item's publication, else of its last score, else
+--     today. A member who has left the class since then is expected only if a score was given: nobody will give
+--     another. An exemption is no such score.
+--   Each expected student counts in one of
+--     scored   a valid score was given, zeros included
+--     invalid  is_valid is false
+--     missing  no score, or null
+--   others_scored: valid scores of students who left before known_on or came after it.
+--   valid_scores, score_sum: valid scores that are numbers, of members and others. A score in words (score_text) is
+--     given, and counts in scored.
+--   evaluator_id: the teacher who gave the scores, null if several did. The teacher on a score that is not given counts
+--     only if no given score names a teacher.
+--   last_scored_at: the creation of the last given score, since a publication changes updated_at.
+--   published_at: the item's publication, else the first publication of its scores.
+--   Counts are null if no scores of the semester were ever loaded. Counts of members are also null if memberships or
+--     students were never loaded.
 -- Source: core.dim_assessment_item, core.fct_item_score, core.bridge_class_student.
 with scores as (
     select * from {{ ref('fct_item_score') }}

@@ -1,9 +1,10 @@
--- Grain: school, course class, date, lesson, student: what was recorded of one student in one session.
--- Rules: live rows only. A student without a record was not recorded, which is not absent, and has no row.
---   Who and what has since left stays. Of several records of a student in a session the one marked last holds.
---   The flags come from seeds.attendance_status_rules (dim_attendance_status): rates take records with
---   counts_in_denominator, which are each present or absent. Ids are v3's (bridge_v1_person,
---   dim_teaching_class); the semester is the class's.
+-- Grain: school, course class, date, lesson, student: the record of one student in one session.
+-- Rules: live rows only. A student without a record has no row: not recorded is not absent. Records stay after the
+--     student or the class has gone.
+--   If a student has several records in a session, the record marked last counts.
+--   The flags come from seeds.attendance_status_rules (dim_attendance_status). Rates use records with
+--     counts_in_denominator; each of these is either present or absent.
+--   Ids are v3's (bridge_v1_person, dim_teaching_class); the semester is the class's.
 -- Source: raw.attendance_records.
 with records as (
     select * from {{ ref('stg_attendance_records') }}
@@ -23,7 +24,7 @@ classes as (
         and semesters.semester_id = classes.semester_id
 ),
 
--- Whoever has the same id in both interfaces, as nearly all have, need not be looked up.
+-- Nearly everybody has the same id in both interfaces and needs no lookup.
 renumbered as (
     select * from {{ ref('bridge_v1_person') }} where person_id <> v1_person_id
 ),
@@ -32,7 +33,7 @@ statuses as (
     select * from {{ ref('dim_attendance_status') }}
 ),
 
--- Only what occurs twice is sorted, which is what makes it cheap at tens of millions of rows.
+-- Only repeated keys are sorted, so that tens of millions of rows stay cheap.
 repeated as (
     {{ repeated_keys(
         'records',

@@ -1,22 +1,23 @@
--- Grain: school, course class, date, lesson: a session that was scheduled, or that somebody recorded.
--- Rules: state is one of
---     recorded    somebody's attendance is known: there is a record, or the platform counts somebody as there
---                 (those without a record may be counted as absent, so that absent ones alone tell nothing)
---     moved       scheduled and not recorded, but the class has a recorded session beyond its schedule in the
---                 same week: lessons are swapped, and the schedule tells only what holds now. One such session
---                 excuses one
---     no_school   not recorded, on a day on which hardly anybody at the school recorded anything (less than
---                 school_day_percent of the sessions): a holiday. When that lasts for more than
---                 longest_holiday_days of a semester, nobody takes the roll, and it is none
---     not_due     not recorded, on the day of the last load (core.last_load) or later: the roll may still be taken
---     no_students not recorded, and nobody belonged to the class on the day, but for students who are gone with
---                 all their records (bridge_class_student): there is no roll to take, or none to be shown
---     unrecorded  none of these: nobody has taken the roll. It is no absence, and stays out of every rate
---   Counts are of core.fct_attendance: present + absent = recorded. By the words that the platform marks with they
---   are in marked_ columns, beside which its own counts can be held: these are in platform_ columns, null where nobody recorded the session: its 0 percent there is no rate.
---   members is who belonged to the class on the day (is_expected of bridge_class_student), null where no
---   membership of the semester is known, or none was ever loaded of v3, whose alone have days; unrecorded_members are those beyond the records, where there are any.
---   Thresholds: seeds.attendance_thresholds.
+-- Grain: school, course class, date, lesson: a session that was scheduled, or that has records.
+-- Rules: state is the first of these that applies:
+--     recorded     A student has a record, or the platform counts a student as present or late. The platform may count
+--                  students without a record as absent, so its count of absences proves nothing.
+--     not_due      The session is on the day of the last load (core.last_load) or later. The roll may still be taken.
+--     no_school    A holiday: less than school_day_percent of the day's sessions at the school are recorded. A longer
+--                  gap than longest_holiday_days is no holiday: the school does not take the roll.
+--     no_students  Nobody belonged to the class on the day. Students who are gone with all their records do not count
+--                  (bridge_class_student.is_expected).
+--     moved        The class has a recorded session outside its schedule in the same week. Lessons are swapped, and
+--                  the schedule shows only the present times. Each such session excuses one session.
+--     unrecorded   Nobody has taken the roll. This is no absence, and stays out of every rate.
+--   Counts come from core.fct_attendance: present + absent = recorded.
+--   marked_ columns count records by the platform's status, to be compared with the platform's own counts.
+--   platform_ columns are the platform's own counts. They are null if the session is not recorded: a rate of 0 percent
+--     would be no rate there.
+--   members: students who belonged to the class on the day and are expected (is_expected). Null: no membership of the
+--     semester is known, or v3's memberships were never loaded. Only v3's have days.
+--   unrecorded_members: members - records, at least 0; null without records.
+--   Thresholds are in seeds.attendance_thresholds.
 -- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members, raw.v1_class_students.
 with sessions as (
     select * from {{ ref('stg_attendance_sessions') }}
@@ -83,7 +84,7 @@ held as (
     group by school_id, course_class_id, date, lesson
 ),
 
--- Members: one more from the day of joining, one less from the day of leaving.
+-- Changes of the number of members: +1 on the day of joining, -1 on the day of leaving.
 moves as (
     select
         school_id,
@@ -133,7 +134,7 @@ known as (
     left join loads using (school_id)
 ),
 
--- A class that nobody belongs to has no roll, and tells nothing of the day.
+-- A class without members has no roll, and does not count in a school day.
 sized as (
     select
         known.*,
@@ -164,7 +165,7 @@ days as (
     group by sized.school_id, sized.semester_id, sized.date
 ),
 
--- Each day without school stands between two school days, or the ends of what is planned and over.
+-- Counts the days without school around each day: up to the school days before and after, or the first and last day due.
 gaps as (
     select
         school_id,

@@ -1,20 +1,19 @@
--- Grain: school, grade: a student's total for one source (for source `class`: one course class's assessment).
+-- Grain: school, grade: a student's total for one source (source `class`: the assessment of one course class).
 -- Rules: live rows only.
---   real_score: the teacher's score where given, else the suggested one, and none where the teacher gave a word
---     (score_text); what the platform sent is
---     platform_real_score.
---   grade_points: the platform's gpa where given, else by the scale in force (seeds.gpa_scale).
---   is_passed: the platform's verdict where it has one, else score_percent against pass_percent
---     (seeds.grade_thresholds).
---   band: of score_percent, by the bands in force (seeds.grade_bands); is_excellent: score_percent against
---     excellent_percent (seeds.grade_thresholds). Both null where there is no percentage.
---   credit: the course's. What the platform sends with a grade (credit_as_sent) may be what was gained, 0 for who
---     failed, so it is, by credit_source: that of the student's transcript for the class (transcript), else the one
---     sent where above 0 (grade), else that of the course: of its class in v1, else the greatest that transcripts or
---     grades of the class have, else of the csin in the semester (course). Where no other is known than 0 or none
---     (none), it is what was sent.
---   weight: the credit where above 0, else weight_without_credit (seeds.grade_thresholds), in means and in the GPA
---     alike.
+--   real_score: the teacher's score, else the suggested score. Null if the teacher gave a word (score_text).
+--     platform_real_score is the platform's own.
+--   grade_points: the platform's gpa, else by the scale in force (seeds.gpa_scale).
+--   is_passed: the platform's verdict, else score_percent against pass_percent (seeds.grade_thresholds).
+--   band: the band of score_percent by the bands in force (seeds.grade_bands). is_excellent: score_percent against
+--     excellent_percent (seeds.grade_thresholds). Both are null without a percentage.
+--   credit: the credit of the course. credit_as_sent is the platform's, which may be the credit gained: 0 after a
+--     failure. So credit_source names the first source with a credit above 0:
+--       transcript  the student's transcript for the class
+--       grade       the grade itself (credit_as_sent)
+--       course      the class in v1, else the greatest in transcripts of the class, else in its grades; else the same
+--                   sources over the classes of the same csin in the semester
+--       none        no source has a credit above 0: credit is credit_as_sent
+--   weight: the credit if above 0, else weight_without_credit (seeds.grade_thresholds), in means and in the GPA.
 --   counts_in_statistics: by status (seeds.grade_status_rules).
 -- Source: raw.grades, raw.transcript_courses, raw.v1_classes; class and semester by the assessment.
 with grades as (
@@ -58,7 +57,7 @@ transcripts as (
     group by school_id, course_class_id, student_id
 ),
 
--- What is known of courses: the nearest first, of the same the greatest, since others may have gained less.
+-- The credits of courses: the nearest source first, then the greatest credit, since a student may have gained less.
 known_credits as (
     select school_id, semester_id, class_code, course_class_id, credit, 1 as distance
     from {{ ref('dim_teaching_class') }}
@@ -179,11 +178,7 @@ select
         when scored.platform_grade_points is not null then 'platform'
         when gpa_scale.grade_points is not null then 'scale'
     end as grade_points_source,
-    case
-        when scored.pass_status = 'passed' then true
-        when scored.pass_status = 'failed' then false
-        else scored.score_percent >= thresholds.pass_percent
-    end as is_passed,
+    {{ is_passed('scored.pass_status', 'scored.score_percent', 'thresholds.pass_percent') }} as is_passed,
     scored.score_percent >= thresholds.excellent_percent as is_excellent,
     bands.band,
     coalesce(status_rules.counts_in_statistics, true) as counts_in_statistics,

@@ -1,15 +1,18 @@
 -- Grain: school, grade of a course class.
--- Rules: the platform computes suggest_score "from all scored items" and does not say how, but what it has computed
---   shows it. rule: the one that makes, as platforms round, at least score_rule_percent (seeds.grade_thresholds) of
---   the assessment's suggested scores, else of the school's; null where none does, and then nothing is made.
---     share_of_leaves, share_of_tops   points as a share of the full scores of the lowest, or topmost, items that are
---                                      scored, of the grade's full score
---     sum_of_leaves, sum_of_tops, mean_of_tops, weighted_mean_of_tops (by the items' weights)
---   shown_by: assessment or school. Scores are valid ones of live items (core.fct_item_score).
---   is_as_suggested: the rule makes the platform's suggested score; null where there is no rule, or none to compare.
---   is_whole: false where an item of additions with an initial score has no row of the student, who may have just that
---   score, or none: what is made is then a guess.
---   was_changing: the grade was updated after the load began that read it, and so perhaps after the scores were read.
+-- Rules: the platform computes suggest_score "from all scored items" and does not say how. Its own suggested scores show
+--     the rule.
+--   rule: reproduces, as platforms round, at least score_rule_percent (seeds.grade_thresholds) of the assessment's
+--     suggested scores, else of the school's. Null: no rule does, and no score is made.
+--       share_of_leaves, share_of_tops  points as a share of the full scores of the scored items, times the grade's full
+--                                       score; of the lowest or of the topmost items
+--       sum_of_leaves, sum_of_tops      sum of the points
+--       mean_of_tops                    mean of the points
+--       weighted_mean_of_tops           mean by the items' weights
+--   shown_by: assessment or school. Only valid scores of live items count (core.fct_item_score).
+--   is_as_suggested: the rule reproduces the platform's suggested score. Null: no rule, or no suggested score.
+--   is_whole: false if an item of additions with an initial score has no row of the student. Nobody knows whether the
+--     student has the initial score or none, so score_by_items is a guess.
+--   was_changing: the grade was updated after its load began. The scores may have been read before the update.
 -- Source: core.fct_grade, core.fct_item_score, core.dim_assessment_item.
 with thresholds as (
     select school_id, value as least_percent
@@ -86,7 +89,7 @@ candidates as (
         and leaf_total is not null
 ),
 
--- Of an assessment, and of the school.
+-- Counts for each assessment, and for the school.
 counted as (
     select
         school_id,

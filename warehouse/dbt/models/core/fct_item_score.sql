@@ -1,15 +1,15 @@
--- Grain: school, assessment item, student: the score of the item, of which there may be several rows in fct_score,
---   or none.
--- Rules: score_source says what it is:
---     item_score   the platform's own score of the item, where it is given or taken out of statistics
---     raw          else the valid raw scores of the evaluators, by the rule for the assessment (core.score_rule)
---     items        else the valid scores of the item's live parts, by the rule for the assessment
---   score null: not scored, unless score_text has a word in the place of points; 0: zero points. is_valid false: it takes no part in statistics; of raw scores when
---   none of them does. rule: what the score is made by where it is made; shown_by: how that is known, as in
---   core.score_rule, or by the item's own compute_type (platform), which goes before other assessments and the
---   default. parts: how many scores it is made of; by two or more, the rule matters.
---   evaluators: how many teachers gave it, as far as known; evaluator_id: who, where that is one. Of a score that
---   names nobody, those of the item's raw scores.
+-- Grain: school, assessment item, student: the score of the item. fct_score may have several rows for it, or none.
+-- Rules: score_source is the first of these that has a score, or that is taken out of statistics:
+--     item_score   the platform's own score of the item
+--     raw          the valid raw scores of the evaluators, by the rule for the assessment (core.score_rule)
+--     items        the valid scores of the item's live parts, by the rule for the assessment
+--   score: null: not scored, unless score_text has a word instead of points; 0: zero points.
+--   is_valid: false: the score does not count in statistics. Raw scores: false if no raw score counts.
+--   rule: how a score is made that is not the platform's own. shown_by: how the rule is known, as in core.score_rule, or
+--     platform: the item's own compute_type. It goes before the school's rule and the default.
+--   parts: the number of scores that the score is made of. From two on, the rule matters.
+--   evaluators: the number of teachers who gave the score: 0 unknown, 1, or 2 for several. evaluator_id: the teacher, if
+--     there is one. If the platform's own score names nobody, the item's raw scores name the teachers.
 -- Source: core.fct_score, core.score_rule, core.dim_assessment_item.
 with own as (
     select * from {{ ref('fct_score') }} where is_item_score
@@ -27,7 +27,7 @@ raws as (
     {{ raw_scores_by_student() }}
 ),
 
--- The scores of raw ones, as if there were no others.
+-- The scores that raw scores make, as if the platform had none of its own.
 of_raws as (
     select
         raws.*,
@@ -83,7 +83,7 @@ direct as (
 
 {%- for depth in (2, 1) %}
 
--- The items of level {{ depth }}, of their parts.
+-- The scores of items of level {{ depth }}, made of their parts.
 level_{{ depth }} as (
     select
         parts.*,

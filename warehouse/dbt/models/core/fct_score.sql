@@ -1,9 +1,9 @@
--- Grain: school, score: what one student got for one item (score_type raw: from one evaluator; item_score:
---   the item's own).
--- Rules: live rows only. score null is not scored, 0 is zero points; score_text is a word in the place of a number,
---   which is a score, too, and in no sum. Statistics take is_valid rows with
---   is_item_score: of type item_score, and of several of a student for an item the one changed last. Written
---   comments stay in staging.stg_scores.
+-- Grain: school, score of one student for one item (score_type raw: from one evaluator; item_score: the item's own).
+-- Rules: live rows only.
+--   score: null: not scored; 0: zero points. score_text: a word instead of a number. A word is a score too, in no sum.
+--   Statistics use rows with is_valid and is_item_score. is_item_score: the row has the type item_score; of several rows
+--     of a student for an item, it is the row changed last.
+--   Written comments stay in staging.stg_scores.
 -- Source: raw.scores; class and semester by the assessment.
 with scores as (
     select * from {{ ref('stg_scores') }}
@@ -13,7 +13,7 @@ assessments as (
     select * from {{ ref('dim_assessment') }}
 ),
 
--- Only what occurs twice is sorted.
+-- Only repeated keys are sorted.
 repeated as (
     select school_id, assessment_item_id, student_id
     from scores

@@ -1,6 +1,6 @@
 -- Grain: school, course class, weekday, lesson: the weekly times of a class, as they are now.
--- Rules: live classes only. Day or lesson 0 is no time. A class that meets in two places at once has both. It
---   meets in weeks with first_week <= week <= last_week whose number is odd or even if week_type says so.
+-- Rules: live classes only. A time with day 0 or lesson 0 is left out. A class that meets in two places at once has both
+--   places. A class meets in the weeks from first_week to last_week; week_type may limit them to odd or even weeks.
 -- Source: raw.v1_classes.
 with v1_classes as (
     select * from {{ ref('stg_v1_classes') }} where not is_deleted

@@ -1,8 +1,8 @@
--- Grain: school, semester, kind (room, teacher), id of the room or teacher, weekday, lesson, pair of classes that meet
---   there or with that teacher at once.
--- Rules: of live classes, by the weekly times as they are now (fct_timetable). Two meet at once where a week has both:
---   within the weeks of either, odd and even weeks as each says; weeks counts them. is_joint: they share room and
---   teacher, so that they are taught together, which is no clash.
+-- Grain: school, semester, kind (room, teacher), id of the room or teacher, weekday, lesson, pair of classes that need it
+--   at once.
+-- Rules: live classes only, by their weekly times as they are now (fct_timetable). Two classes meet at once if they have
+--   a week in common, odd and even weeks included; weeks counts these weeks. is_joint: the classes share both room and
+--   teacher, so they are taught together, which is no clash.
 -- Source: core.fct_timetable, core.bridge_class_teacher, core.dim_semester.
 with times as (
     select
@@ -14,7 +14,7 @@ with times as (
         and semesters.semester_id = timetable.semester_id
 ),
 
--- Each place of a class and each of its teachers, at each of its times.
+-- The rooms and teachers of each class at each of its times.
 held as (
     select school_id, semester_id, weekday, lesson, course_class_id, 'room' as kind, unnest(location_ids) as id
     from times

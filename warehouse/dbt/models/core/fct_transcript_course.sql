@@ -1,6 +1,6 @@
 -- Grain: school, student, semester, course of the transcript.
--- Rules: marks are the platform's text; those that are numbers are shown as numbers too. rank is the number
---   before a slash. Ids are v3's (bridge_v1_person, dim_teaching_class).
+-- Rules: the platform sends marks as text; marks that are numbers are shown as numbers too. rank is the number before
+--   a slash. Ids are v3's (bridge_v1_person, dim_teaching_class).
 -- Source: raw.transcript_courses.
 with courses as (
     select * from {{ ref('stg_transcript_courses') }}

@@ -1,9 +1,9 @@
--- Grain: school, table of raw of which the past is kept.
--- Rules: what was known at a moment, of grades, scores, marks of attendance and memberships, tell
+-- Grain: school, table of raw whose past is kept.
+-- Rules: four table macros show the rows as they were known at a moment:
 --     FROM core.grades_as_of(TIMESTAMP '2026-03-01 00:00:00')
---   and scores_as_of, attendance_records_as_of and class_members_as_of, of the schools whose known_since that is or
---   later: of others they have no rows. known_since: the first load, or where rows were held before their past was
---   kept, when the last of them became as it is.
+--   and scores_as_of, attendance_records_as_of and class_members_as_of. They show only schools whose known_since is not
+--   after the moment. known_since is the first load. If rows were stored before their past was kept, it is the last
+--   change of any of these rows.
 -- Source: quality.past_rows, raw.grades, raw.scores, raw.attendance_records, raw.class_members.
 {{ config(post_hook=[grades_as_of(), scores_as_of(), attendance_records_as_of(), class_members_as_of()]) }}
 {%- set tables = ['grades', 'scores', 'attendance_records', 'class_members'] %}

@@ -1,7 +1,7 @@
 -- Grain: school with attendance.
--- Rules: loaded_on is the day of the last load of attendance, by the platform's calendar: the platform's own date as
---   the load found it (quality.load_log: platform_day); of loads that did not write it down, the date of our clock.
---   What was due before that day is known; a week, month or semester that ends on it or later is not over.
+-- Rules: loaded_on is the day of the last load of attendance, by the platform's own date (quality.load_log:
+--   platform_day). A school whose loads have no such date has the date of our clock. Everything due before that day is
+--   known. A week, month or semester that ends on that day or later is not over.
 -- Source: quality.load_log, raw.attendance_sessions, raw.attendance_records.
 with synced as (
     select school_id, max(synced_at) as synced_at

@@ -1,10 +1,14 @@
--- Grain: school, grade or score, version of its slice: where it was deleted, or came back, with its course class
---   or with the class's assessment. What happened there is one thing, and nobody deleted a grade.
--- Rules: a deletion went with the class where that was deleted before the reading that saw it had ended, else
---   with the assessment where that was. Of what is back since, the log tells: none of the assessment's records
---   of the kind was left after that version of the slice, some came back with a later one, and so did the class
---   or the assessment. Came back with it: what went with it. A record that goes from a class that stays was
---   deleted on its own, and is not here.
+-- Grain: school, grade or score, version of its slice in which it was deleted, or came back, with its course class or
+--   the class's assessment. Such a move is one event of the class: nobody deleted a single grade.
+-- Rules: a deletion went with the class if the class was deleted before the reading that saw the deletion had ended.
+--     Else it went with the assessment, by the same rule.
+--   If the class or the assessment has come back since, the change log decides. The deletion went with it if all of
+--     these hold:
+--       the version left no record of the assessment of the same kind
+--       a later version brought some of the deleted records back
+--       the class or the assessment changed at that time or later
+--   A record came back with the class or assessment that it had gone with.
+--   A record that disappears from a class that stays was deleted on its own, and is not here.
 -- Source: quality.changes, quality.load_log, raw.grades, raw.scores, raw.classes, raw.assessments.
 with log as (
     select * from {{ ref('stg_changes') }} where op in ('created', 'deleted', 'returned')
@@ -64,7 +68,7 @@ raw_records as (
     from {{ source('raw', 'scores') }}
 ),
 
--- What moved to another semester has two rows: the live one tells.
+-- A record that moved to another semester has two rows: the live row counts.
 records as (
     select
         school_id,
@@ -76,7 +80,7 @@ records as (
     group by school_id, resource, record_id
 ),
 
--- Each deletion with the next move of the record, which brought it back.
+-- Each deletion, with the record's next return.
 deletions as (
     select
         moves.*,
@@ -128,7 +132,7 @@ restored as (
     having greatest(any_value(changed_at), any_value(class_changed_at)) >= min(returned_at)
 ),
 
--- What the assessment still had after that version: its next entry in the log says so.
+-- The records that the assessment still had after that version, by their next entry in the log.
 left_behind as (
     select restored.*
     from restored

@@ -1,8 +1,7 @@
--- Grain: school, semester, resource that models are made of and of which nothing was ever loaded.
--- Rules: a resource was loaded of a semester where one of its slices was read to its end, even if it is empty, or some
---   rows of it came. A slice of the school as a whole counts for every semester. So a number that is made of a resource
---   listed here is not known, and is null in the marts (macros/never_loaded.sql). Semesters of which no interface
---   tells are not here.
+-- Grain: school, semester, resource that models read and that was never loaded for the semester.
+-- Rules: a resource was loaded for a semester if a slice of it was read to its end, even if empty, or gave any rows. A
+--   slice of the whole school counts for every semester. A number made from a resource listed here is not known, and is
+--   null in the marts (macros/never_loaded.sql). Semesters that no interface lists are not here.
 -- Source: quality.load_log, quality.slices, quality.semester_calendars.
 with loaded as (
     select

@@ -1,17 +1,21 @@
--- Grain: school, assessment, what scores are made of (raw: the raw scores of an item, items: the scores of its
---   parts), scoring type of the item (empty for items): wherever there is something that a score can be made of.
--- Rules: the platform does not say how it makes one score of several, but where it has made one, what it has made
---   shows it. rule: the one that makes most of the platform's own item scores to the last digit, among those that make, as
---   platforms round, at least score_rule_percent (seeds.grade_thresholds) of the ones that tell rules apart.
---     of raw scores    avg, sum, last (by creation), max, min, initial_and_sum (initial score and additions, from
---                      0 to the full score)
---     of parts         sum, avg, weighted_avg (by the items' weights), share (points as a share of the parts' full
---                      scores, of the item's own)
---   A score follows the rule of its own item where the platform has one; of an item that has none, by that of the item
---   that it is a part of, if this is the sum of its parts.
---   shown_by: the scores of the assessment; those of the school (of the type, else of all but additions); or
---   nothing (default): then it is avg, initial_and_sum for additions, share for parts.
---   compared and agreed: of the scores that shown_by names, those that tell, and those that the rule makes.
+-- Grain: school, assessment, kind of scores that a score can be made of (made_of), scoring type of the item. made_of raw:
+--   the raw scores of an item; items: the scores of its parts, with an empty scoring type.
+-- Rules: the platform does not say how it makes one score of several. The scores that it has made show the rule.
+--   rule: a rule qualifies if it reproduces, as platforms round, at least score_rule_percent (seeds.grade_thresholds) of
+--     the platform's own item scores that tell rules apart. Of these rules, the rule that reproduces most scores
+--     exactly is taken.
+--       of raw scores  avg, sum, last (by creation), max, min, initial_and_sum (initial score and additions, from 0 to
+--                      the full score)
+--       of parts       sum, avg, weighted_avg (by the items' weights), share (points as a share of the parts' full
+--                      scores, times the item's own)
+--   Raw scores are compared with the platform's own score of their item. If the item has none, they are compared with
+--     the score of the item above, as a sum of its parts.
+--   shown_by:
+--     assessment  the scores of the assessment show the rule
+--     school      the scores of the school do, first of the same type, then of all types but additions
+--     default     neither does: avg (raw scores), initial_and_sum (additions) or share (parts)
+--   compared: the scores that tell rules apart, among the scores that shown_by names. agreed: of these, the scores that
+--     the rule reproduces.
 -- Source: core.fct_score, core.dim_assessment_item.
 with own as (
     select
@@ -54,7 +58,7 @@ of_raws as (
     from raws
 ),
 
--- What an item without a score of its own brings to the item that it is a part of. Additions are what they are.
+-- The sums that raw scores of items without an own score make for the item above. Additions always count by their rule.
 parents_of_raws as (
     select
         of_raws.school_id,
@@ -85,7 +89,7 @@ parents_of_raws as (
         = max(of_raws.scoring_type) filter (where of_raws.is_telling and of_raws.scoring_type <> 'addition')
 ),
 
--- Live items that are scored in points, by the item that they are parts of.
+-- The number of live parts of each item that are scored in points.
 part_counts as (
     select school_id, parent_item_id as assessment_item_id, count(full_score) as parts
     from items
@@ -93,7 +97,7 @@ part_counts as (
     group by school_id, parent_item_id
 ),
 
--- Scores of which it does not depend on a rule what they are.
+-- Scores that are the same by every rule.
 scores as (
     select school_id, assessment_item_id, student_id, score from own
 
@@ -155,7 +159,7 @@ candidates as (
     where is_telling
 ),
 
--- Of an assessment's items of a scoring type, of the school's, and of the school's of all types but additions.
+-- Counts for a scoring type in an assessment, for a scoring type in the school, and for additions and other types there.
 counted as (
     select
         candidates.school_id,
@@ -191,7 +195,7 @@ shown as (
         partition by
             counted.school_id, counted.breadth, counted.assessment_id, counted.made_of, counted.scoring_type,
             counted.is_addition
-        -- What a mean is rounded to may be the last mark as well, each time.
+        -- A rounded mean may equal the last mark every time, so exact agreement decides first.
         order by counted.agreed_exactly desc, counted.agreed desc, counted.place
     ) = 1
 ),

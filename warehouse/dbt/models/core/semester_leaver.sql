@@ -1,8 +1,8 @@
--- Grain: school, semester, student who left the school before the last day of the semester; of one that is not
---   over, by now.
--- Rules: the platform has no such student any more. The day is that on which the last of the student's
---   memberships of the semester had ended (bridge_class_student), since many platforms do not say when somebody
---   was deleted, and a sync sees it at any later time; without a membership, that of the deletion.
+-- Grain: school, semester, student who left the school before the last day of the semester. In a semester that is not
+--   over, every student who has left by now.
+-- Rules: the platform has no such student any more. left_on is the day on which the student's last membership of the
+--   semester ended (bridge_class_student); without a membership, the day of the deletion. Many platforms do not say
+--   when they deleted a student, and a sync may see the deletion much later.
 -- Source: raw.students, core.bridge_class_student, core.dim_semester.
 with students as (
     select school_id, student_id, cast(deleted_at as date) as deleted_on

@@ -1,7 +1,10 @@
--- Grain: school, kind, interface that does not have it, id.
--- Rules: what one of the two interfaces knows and the other does not: classes, students and staff by
---   macros/linked.sql, semesters by bridge_v1_semester, administrative classes by id. What v1 lacks is listed
---   only if it is alive, no archived class, and v1 was asked for its kind (a class: for its semester).
+-- Grain: school, kind, interface that lacks the row, id.
+-- Rules: classes, students, staff, semesters and administrative classes that only one of the two interfaces has.
+--     classes, students, staff   paired by macros/linked.sql
+--     semesters                  paired by bridge_v1_semester
+--     administrative classes     paired by id
+--   A row that v1 lacks is listed only if it is alive and not archived, and v1 has any rows of its kind. For a class,
+--   v1 must have classes of its semester.
 -- Source: core.
 with teaching_classes as (
     select * from {{ ref('dim_teaching_class') }}

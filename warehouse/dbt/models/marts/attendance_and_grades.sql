@@ -1,11 +1,13 @@
--- Grain: school, semester, tier of attendance, band of grades that anybody is in.
--- Rules: every student of attendance or grades is in one cell: tier as in marts.attendance_student_semester
---   (unrecorded: no attendance), band of the score rate by seeds.grade_bands (unscored: no score rate).
---   percent_of_tier = 100 * students / students of the tier: read along a tier, it is how its students do.
---   Rates come from sums. correlation: Pearson's, of the attendance rate and the score rate over the students
---   of the semester who have both; null below three of them, or where either is the same for all.
---   Where no attendance was ever loaded of the semester, tier is unknown and counts of attendance are null; likewise
---   band and counts of grades without grades. percent_of_tier is null in either case.
+-- Grain: school, semester, tier of attendance, band of grades with at least one student.
+-- Rules: every student with attendance or grades is in one cell.
+--     tier  as in marts.attendance_student_semester; unrecorded: no attendance; unknown: attendance was never loaded
+--     band  of the score rate by seeds.grade_bands; unscored: no score rate; unknown: grades were never loaded
+--   percent_of_tier = 100 * students / students of the tier. So the bands of a tier add up to 100.
+--   Rates come from sums.
+--   correlation: Pearson's, of the attendance rate and the score rate, over the students of the semester with both. Null
+--     for fewer than three students, or if either rate is the same for all.
+--   Counts of attendance are null if attendance was never loaded, and counts of grades if grades were never loaded.
+--   percent_of_tier is null in either case.
 -- Source: marts.attendance_student_semester, marts.grade_student_semester.
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}

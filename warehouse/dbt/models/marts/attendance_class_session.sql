@@ -1,7 +1,7 @@
--- Grain: school, course class, date, lesson: a session that was scheduled, or that somebody recorded.
--- Rules: states as core.fct_class_session tells them; only recorded ones have counts and rates, and the rest
---   are on neither side of any rate. attendance_rate = 100 * present / recorded, lateness_rate =
---   100 * late / present. Names and teachers are v3's, else v1's. Sessions of no semester are left out.
+-- Grain: school, course class, date, lesson: a session that was scheduled, or that has records.
+-- Rules: states are those of core.fct_class_session. Only recorded sessions have counts and rates; the others are in no
+--   numerator and no denominator. attendance_rate = 100 * present / recorded, lateness_rate = 100 * late / present.
+--   Names and teachers come from v3, else from v1. Sessions without a semester are left out.
 -- Source: core.fct_class_session and dimensions.
 with sessions as (
     select * from {{ ref('fct_class_session') }} where semester_id is not null

@@ -1,14 +1,16 @@
 -- Grain: school, semester, teaching week, group (week null: a semester without days). A group is the school, a
---   structure with all below it, a cohort or an administrative class.
--- Rules: rates come from sums. average_daily_attendance is a headcount and no rate: student days attended /
---   days in session. A day on which anybody of the group was recorded is one in session where at least
---   session_day_percent (seeds.attendance_thresholds) as many students were recorded as on a usual day of the
---   group, the median of its days in the semester; else a partial day, on which few rolls were taken, or few
---   were there to be taken. Partial days are in no headcount, but their records are in the rates. A day with
---   something recorded that is not an absent day (marts.attendance_student_day) is attended. Students are in
---   the structures that they are in now; who names none is in those of the administrative class. A student who
---   is in several groups of a kind counts in each. Figures of administrative classes are null where these were never
---   loaded; those of structures, where somebody is in none and what tells a student's administrative class was not.
+--   structure with all structures below it, a cohort or an administrative class.
+-- Rules: rates come from sums.
+--   average_daily_attendance = student days attended / days in session: a headcount, no rate.
+--   A day is in session for a group if at least session_day_percent (seeds.attendance_thresholds) of its usual number of
+--     students were recorded. The usual number is the median over the group's days in the semester. Other days with
+--     records are partial days. They are in no headcount, but their records are in the rates.
+--   A student day is attended if the day has records that count and is not absent (marts.attendance_student_day).
+--   A student belongs to the present structures of the student, else to those of the administrative class. A student in
+--     several groups of a kind counts in each.
+--   Figures of administrative classes are null if administrative classes were never loaded. Figures of structures are
+--     null if a student has no structure, and the tables that show the student's administrative class were never
+--     loaded.
 -- Source: marts.attendance_student_day, marts.attendance_student_semester and dimensions.
 with days as (
     select * from {{ ref('attendance_student_day') }} where recorded > 0
@@ -42,6 +44,10 @@ terms as (
     select * from {{ ref('dim_term') }}
 ),
 
+grade_levels as (
+    select * from {{ ref('cohort_grade_level') }}
+),
+
 thresholds as (
     select school_id, value as session_day_percent
     from {{ ref('stg_attendance_thresholds') }}
@@ -66,7 +72,7 @@ placed as (
         and admin_classes.admin_class_id = student_semesters.admin_class_id
 ),
 
--- Groups of the kinds that may lack students, since what tells their groups was never loaded.
+-- Kinds of groups that may lack students, since the tables that show students' groups were never loaded.
 lacking as (
     select
         placed.school_id,
@@ -82,8 +88,7 @@ lacking as (
     group by placed.school_id, placed.semester_id
 ),
 
--- Students who are in the same groups are counted together before the groups are taken one by one: a set of
--- them is named by one of them.
+-- Students who are in the same groups form a set, and are counted together first. The smallest student id names the set.
 sets as (
     select
         *,
@@ -131,7 +136,7 @@ set_groups as (
     from sets
     where student_id = set_id and admin_class_id is not null
     union all
-    -- Once each, though a student may be in two structures of one branch.
+    -- Distinct, since a student may be in two structures of a branch.
     select distinct school_id, set_structures.semester_id, set_structures.set_id, 'structure', unnest(structures.path_ids), null
     from set_structures
     inner join structures using (school_id, structure_id)
@@ -225,6 +230,7 @@ select
     known.group_type,
     known.group_id,
     names.group_name,
+    grade_levels.grade_level,
     known.admin_class_is_inferred,
     'all' as population,
     known.days_in_session,
@@ -243,3 +249,8 @@ left join names
 left join semesters
     on semesters.school_id = known.school_id
     and semesters.semester_id = known.semester_id
+left join grade_levels
+    on grade_levels.school_id = known.school_id
+    and grade_levels.semester_id = known.semester_id
+    and grade_levels.cohort_id = known.group_id
+    and known.group_type = 'cohort'

@@ -1,5 +1,6 @@
 -- Grain: school, semester, weekday, lesson with sessions.
--- Rules: rates come from sums, over all classes and weeks. Sessions without a record are on neither side.
+-- Rules: rates come from sums over all classes and weeks. Sessions without a record are in no numerator and no
+--   denominator.
 -- Source: marts.attendance_class_session, raw.timetable_days and dimensions.
 with sessions as (
     select * from {{ ref('attendance_class_session') }}

@@ -1,13 +1,16 @@
--- Grain: school, semester, teacher with rolls due (teacher null: nobody is known to teach the class).
--- Rules: due are sessions whose roll was taken or should have been, of each of their teachers, as in
---   marts.attendance_unrecorded. A roll is begun at its first mark. in time: no later than roll_in_time_minutes
---   (seeds.attendance_thresholds) after the lesson begins, or before it; same_day: later on that day; later: on
---   another day. A roll whose lesson has no time, or whose marks have none, is untimed, and on neither side of
---   in_time_rate = 100 * rolls_in_time / (rolls_in_time + rolls_same_day + rolls_later). minutes_: from the lesson's
---   beginning to the first mark, of rolls begun on their day; 0 before it.
---   late_: marks of students who came late, made on the day of the lesson, and the minutes from its beginning to the
---   mark. They tell when somebody came where cards are swiped; where a teacher marks, when the teacher did.
---   Null where no lesson has a time.
+-- Grain: school, semester, teacher with rolls due (teacher null: the class has no known teacher).
+-- Rules: sessions with a roll taken or due count for each of their teachers, as in marts.attendance_unrecorded. A roll
+--     begins with its first mark.
+--       in_time   no later than roll_in_time_minutes (seeds.attendance_thresholds) after the lesson begins
+--       same_day  later on the day
+--       later     on another day
+--       untimed   the lesson or its marks have no time
+--   in_time_rate = 100 * rolls_in_time / (rolls_in_time + rolls_same_day + rolls_later).
+--   median_minutes, p90_minutes: from the lesson's beginning to the first mark, of rolls begun on their day. A roll begun
+--     before the lesson has 0 minutes.
+--   late_marks, late_minutes: marks of late students, made on the day, and the minutes from the lesson's beginning to
+--     the mark. If cards are swiped, a mark is the student's arrival; if a teacher marks, it is the time of marking.
+--     Null if no lesson has a time.
 -- Source: marts.attendance_class_session, core.fct_attendance and dimensions.
 with sessions as (
     select *

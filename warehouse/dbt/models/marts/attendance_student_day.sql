@@ -1,8 +1,8 @@
 -- Grain: school, semester, student, day with attendance.
--- Rules: recorded counts the records that count in rates; each of them is present or absent, and late and
---   early_left are present. Lessons roll up to a day: it is absent when at least absent_day_percent
---   (seeds.attendance_thresholds) of its recorded lessons were missed, and so without leave (is_unexcused_day); null
---   where none is recorded. lesson_marks has a sign for each recorded lesson in order (macros/attendance.sql).
+-- Rules: recorded counts the records that count in rates. Each is present or absent; late and early_left are present.
+--   is_absent_day: at least absent_day_percent (seeds.attendance_thresholds) of the day's recorded lessons were missed.
+--     is_unexcused_day: as many were missed without leave. Both are null if no lesson is recorded.
+--   lesson_marks: one sign for each recorded lesson, in their order (macros/attendance.sql).
 --   period_absence_rate = 100 * absent / recorded.
 -- Source: core.fct_attendance, core.dim_semester.
 with attendance as (

@@ -1,8 +1,7 @@
--- Grain: school, semester, student, month in which the school recorded anything, from the student's first on.
--- Rules: a snapshot: everything from the first day of the semester to the last of the month, so that months are
---   compared and never added up. What the month itself brought is in the month_ columns, which do add up. The
---   last month of a running semester is as of the last load. Rates come from sums, the tier from the exact rate
---   (seeds.attendance_tiers).
+-- Grain: school, semester, student, month in which the school has records, from the student's first such month on.
+-- Rules: each row is a snapshot from the first day of the semester to the last day of the month. So months can be
+--   compared, but never added up. The month_ columns cover the month alone, and can be added up. The last month of a
+--   running semester is as of the last load. Rates come from sums, the tier from the exact rate (seeds.attendance_tiers).
 -- Source: marts.attendance_student_day.
 with days as (
     select * from {{ ref('attendance_student_day') }} where recorded > 0

@@ -1,20 +1,28 @@
--- Grain: school, semester, student: whoever has attendance in the semester, or was expected in a session of it.
--- Rules: rates come from sums. attendance_rate = 100 * present / recorded, lateness_rate = 100 * late / present;
---   sessions without a record are on neither side of them. expected: sessions of the student's classes, from
---   joining to leaving, whose roll was taken or should have been (states recorded and unrecorded of
---   core.fct_class_session); unrecorded: those, class by class, beyond the student's records. Nothing is expected
---   of who is gone with all records of the semester (is_expected of core.bridge_class_student). has_left: before
---   the last day of the semester, or by now (core.semester_leaver).
---   The tier is that of the exact rate (seeds.attendance_tiers), unrecorded where nothing is recorded.
---   chronic_profiles: the profiles of seeds.attendance_profiles that apply (absent in at least so much of the
---   recorded sessions, on at least so many recorded days; leave is absence by default); is_chronic: the
---   default one does.
---   Streaks are absent days in a row, over the days on which the student was recorded, or lessons in a row over the
---   recorded ones; the current one ends on the last of them. Those of unexcused are without leave, which ends one. Long
---   ones, of at least long_streak days or lessons (seeds.attendance_thresholds), are counted. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
---   school's last recorded one, against the weeks before; null where the semester's weeks are not known. expected and
---   unrecorded are null where memberships were never loaded, has_left where it is not known who left.
--- Source: marts.attendance_student_day, core.fct_class_session, core.bridge_class_student.
+-- Grain: school, semester, student with attendance in the semester, or expected in one of its sessions.
+-- Rules: rates come from sums. attendance_rate = 100 * present / recorded, lateness_rate = 100 * late / present. Sessions
+--     without a record are in no numerator and no denominator.
+--   expected: sessions with a roll taken or due (states recorded and unrecorded of core.fct_class_session) in the
+--     student's classes, from joining to leaving. unrecorded: of these, the sessions beyond the student's records, class
+--     by class. A student who is gone with all records of the semester is not expected
+--     (bridge_class_student.is_expected). Both are null if memberships or students were never loaded.
+--   has_left: before the last day of the semester, or by now (core.semester_leaver). Null: not known.
+--   tier: of the exact rate (seeds.attendance_tiers); unrecorded without records.
+--   chronic_profiles: the profiles of seeds.attendance_profiles that apply. A profile has a least share of recorded
+--     lessons missed, and a least number of recorded days. Leave is absence by default. is_chronic: the default profile
+--     applies.
+--   absence streaks: absent days in a row, of the student's recorded days; lesson streaks: missed lessons in a row, of
+--     the recorded lessons. The current streak ends on the last of these. Leave ends an unexcused streak. Long streaks
+--     have at least long_streak days or lessons (seeds.attendance_thresholds).
+--   recent and earlier columns (the trend): the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
+--     school's last recorded week, and the weeks before. Null if the semester's weeks are not known.
+--   absences_left: further missed lessons until the default profile applies; 0: so many are missed already.
+--     absences_left_by says of which lessons. planned: of those recorded and of planned_lessons, which the timetable still
+--     plans for the student's classes, from the day of the last load. recorded: of those recorded, each further absence
+--     being one lesson more, since no timetable tells. More absences left than planned lessons: out of reach. Null if the
+--     semester is over, the student has left, or below the profile's least number of days.
+-- Known: the timetable has no holidays, and not every roll is taken. So planned_lessons is an upper limit, and
+--   absences_left by planned lessons may be a few too many.
+-- Source: marts.attendance_student_day, core.fct_class_session, core.bridge_class_student, core.fct_timetable.
 {%- set streaks = {
     'absence_streak': ('day_marks', true),
     'unexcused_streak': ('day_marks', false),
@@ -43,6 +51,10 @@ semesters as (
 
 leavers as (
     select * from {{ ref('semester_leaver') }}
+),
+
+grade_levels as (
+    select * from {{ ref('cohort_grade_level') }}
 ),
 
 student_classes as (
@@ -96,7 +108,7 @@ sums as (
         cast(sum(recorded) filter (where week <= last_week_before) as bigint) as earlier_recorded,
         cast(sum(present) filter (where week <= last_week_before) as bigint) as earlier_present,
         count(*) filter (where is_unexcused_day) as days_unexcused,
-        -- One sign a recorded day in order, and one a lesson, as in lesson_marks.
+        -- Signs in order, for each recorded day and for each lesson, as in lesson_marks.
         string_agg(if(is_unexcused_day, 'x', if(is_absent_day, 'l', '.')), '' order by date)
             filter (where recorded > 0) as day_marks,
         string_agg(lesson_marks, '' order by date) as lesson_marks
@@ -105,7 +117,7 @@ sums as (
     group by school_id, semester_id, student_id
 ),
 
--- Sessions of a class up to a day, for the sessions during a membership.
+-- Running count of a class's sessions, to count those during a membership.
 class_days as (
     select
         school_id,
@@ -149,6 +161,60 @@ expectations as (
     having sum(expected) > 0
 ),
 
+-- The lessons of the timetable of a semester that is not over, and which are still ahead: not yet taken.
+timetable as (
+    select
+        times.school_id,
+        times.course_class_id,
+        dates.date - semesters.first_day as day,
+        dates.date >= semesters.loaded_on
+        and dates.week between times.first_week and coalesce(times.last_week, dates.week)
+        and (times.week_type = 0 or dates.week % 2 = times.week_type % 2)
+        and dates.is_teaching_day is not false
+        and sessions.course_class_id is null as is_ahead
+    from {{ ref('fct_timetable') }} as times
+    inner join semesters
+        on semesters.school_id = times.school_id
+        and semesters.semester_id = times.semester_id
+        and not semesters.is_over
+        and semesters.loaded_on is not null
+    inner join {{ ref('dim_date') }} as dates
+        on dates.school_id = times.school_id
+        and dates.semester_id = times.semester_id
+        and dates.weekday = times.weekday
+    left join sessions
+        on sessions.school_id = times.school_id
+        and sessions.course_class_id = times.course_class_id
+        and sessions.date = dates.date
+        and sessions.lesson = times.lesson
+),
+
+-- Days are bits, so that a day with several classes counts once. dim_date has at most 732 days of a semester.
+planned as (
+    select
+        school_id,
+        course_class_id,
+        count(*) filter (where is_ahead) as lessons,
+        bitstring_agg(day, 0, 731) filter (where is_ahead) as days
+    from timetable
+    group by school_id, course_class_id
+),
+
+planned_of_students as (
+    select
+        class_students.school_id,
+        class_students.semester_id,
+        class_students.student_id,
+        cast(sum(planned.lessons) as bigint) as planned_lessons,
+        coalesce(bit_count(bit_or(planned.days)), 0) as planned_days
+    from class_students
+    inner join planned
+        on planned.school_id = class_students.school_id
+        and planned.course_class_id = class_students.course_class_id
+    where class_students.left_on is null
+    group by class_students.school_id, class_students.semester_id, class_students.student_id
+),
+
 known as (
     select
         sums.* exclude (school_id, semester_id, student_id, {{ attendance_measures() | join(', ') }}),
@@ -181,6 +247,42 @@ chronic as (
         and 100 * known.absent >= profiles.absence_percent * known.recorded
         and known.days_recorded >= profiles.minimum_days
     group by known.school_id, known.semester_id, known.student_id
+),
+
+-- How much of a share of absences is still missing in a student's lessons, in millionths of a lesson, and how much of it
+-- a further absence brings: one of a planned lesson takes its place, any other is a lesson more.
+further_absences as (
+    select
+        known.school_id,
+        known.semester_id,
+        known.student_id,
+        planned.planned_lessons,
+        cast(
+            10000 * (profiles.absence_percent * (known.recorded + coalesce(planned.planned_lessons, 0)) - 100 * known.absent)
+            as hugeint
+        ) as missing,
+        cast(10000 * if(planned.planned_lessons is null, 100 - profiles.absence_percent, 100) as hugeint) as an_absence
+    from known
+    left join planned_of_students as planned
+        on planned.school_id = known.school_id
+        and planned.semester_id = known.semester_id
+        and planned.student_id = known.student_id
+    inner join profiles
+        on profiles.school_id = known.school_id
+        and profiles.is_default
+        and known.recorded > 0
+        and known.days_recorded + coalesce(planned.planned_days, 0) >= profiles.minimum_days
+),
+
+remaining as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        any_value(planned_lessons) as planned,
+        cast(min((greatest(missing, 0) + an_absence - 1) // nullif(an_absence, 0)) as bigint) as absences
+    from further_absences
+    group by school_id, semester_id, student_id
 )
 
 select
@@ -197,6 +299,7 @@ select
     student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
+    grade_levels.grade_level,
     {{ attendance_columns('known') }},
     {{ if_loaded(['class_members', 'students'], 'known.expected') }} as expected,
     {{ if_loaded(['class_members', 'students'], 'known.unrecorded') }} as unrecorded,
@@ -219,8 +322,15 @@ select
     {%- endfor %}
     {{ rate('known.recent_present', 'known.recent_recorded') }} as recent_attendance_rate,
     {{ rate('known.earlier_present', 'known.earlier_recorded') }} as earlier_attendance_rate,
-    cast(recent_attendance_rate - earlier_attendance_rate as decimal(9, 2)) as attendance_rate_change
+    cast(recent_attendance_rate - earlier_attendance_rate as decimal(9, 2)) as attendance_rate_change,
+    case when not semesters.is_over and not has_left then remaining.absences end as absences_left,
+    case when absences_left is not null then if(remaining.planned is null, 'recorded', 'planned') end as absences_left_by,
+    case when absences_left is not null then remaining.planned end as planned_lessons
 from known
+left join remaining
+    on remaining.school_id = known.school_id
+    and remaining.semester_id = known.semester_id
+    and remaining.student_id = known.student_id
 left join thresholds
     on thresholds.school_id = known.school_id
 left join chronic
@@ -235,6 +345,10 @@ left join semesters
 left join students
     on students.school_id = known.school_id
     and students.student_id = known.student_id
+left join grade_levels
+    on grade_levels.school_id = known.school_id
+    and grade_levels.semester_id = known.semester_id
+    and grade_levels.cohort_id = students.cohort_id
 left join leavers
     on leavers.school_id = known.school_id
     and leavers.semester_id = known.semester_id

@@ -1,9 +1,9 @@
--- Grain: school, semester, teaching week, teacher with sessions due (week null: a semester without days;
---   teacher null: nobody is known to teach the class).
--- Rules: due are sessions whose roll was taken or should have been (states recorded and unrecorded of
---   core.fct_class_session). A session of two teachers is due of each, so sums over teachers may exceed those
---   over classes. unrecorded_rate = 100 * unrecorded_sessions / due_sessions. The sessions themselves are
---   those of marts.attendance_class_session with state unrecorded.
+-- Grain: school, semester, teaching week, teacher with sessions due (week null: a semester without days; teacher null:
+--   the class has no known teacher).
+-- Rules: due sessions have a roll taken or due (states recorded and unrecorded of core.fct_class_session). A session of
+--   two teachers counts for each, so the sum over teachers may exceed the sum over classes.
+--   unrecorded_rate = 100 * unrecorded_sessions / due_sessions. marts.attendance_class_session lists the sessions (state
+--   unrecorded).
 -- Source: marts.attendance_class_session and dimensions.
 with sessions as (
     select *

@@ -7,7 +7,7 @@
 --     (inputs_loaded: attendance, memberships, scores, grades and students), so that watch and none cannot be told
 --     apart from the rest. at_risk and warning stay: they are the level at least. How many reasons there are, and
 --     whether one is provisional, is not known then.
---   Who is at_risk or has a warning is to be talked to; watch is none of it.
+--   Students at_risk or with a warning need a conversation; watch does not call for one.
 --   Reasons name each indicator beyond a limit in the seed's words, the gravest first, and of alike ones in the order of
 --   the columns. is_provisional: one of the reasons is made of pending grades. has_left: before the last day of the semester, or by now (core.semester_leaver).
 --   attendance_tier: as in marts.attendance_student_semester where the attendance rate rests on enough to tell by;
@@ -44,6 +44,10 @@ leavers as (
     select * from {{ ref('semester_leaver') }}
 ),
 
+grade_levels as (
+    select * from {{ ref('cohort_grade_level') }}
+),
+
 student_classes as (
     select * from {{ ref('bridge_student_admin_class') }}
 ),
@@ -71,11 +75,7 @@ levels as (
         school_id,
         semester_id,
         student_id,
-        count(level) as indicators_known,
-        count(distinct area) filter (where level in ('at_risk', 'warning')) as warning_areas,
-        coalesce(bool_or(level = 'at_risk'), false) as is_grave,
-        coalesce(bool_or(level = 'warning' and suffices), false) as is_enough,
-        count(*) filter (where level <> 'none') as reason_count,
+        {{ warning_level_sums() }},
         coalesce(bool_or(is_provisional) filter (where level <> 'none'), false) as is_provisional,
         bool_or(indicator = 'attendance_rate' and is_told) as is_tier_told,
         {%- for language, comma in [('en', '; '), ('zh', '；')] %}
@@ -103,15 +103,9 @@ select
     student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
-    not coalesce(list_has_any(semesters.never_loaded, {{ warning_inputs() }}), false) as inputs_loaded,
-    case
-        when coalesce(levels.indicators_known, 0) = 0 then 'unknown'
-        when levels.is_grave then 'at_risk'
-        when levels.is_enough or levels.warning_areas >= 2 then 'warning'
-        when not inputs_loaded then 'unknown'
-        when levels.reason_count > 0 then 'watch'
-        else 'none'
-    end as level,
+    grade_levels.grade_level,
+    {{ warning_inputs_loaded() }} as inputs_loaded,
+    {{ warning_level() }} as level,
     {{ in_words('level', 'level') }},
     case when inputs_loaded then coalesce(levels.reason_count, 0) end as reason_count,
     case when inputs_loaded then coalesce(levels.warning_areas, 0) end as warning_areas,
@@ -139,6 +133,10 @@ left join semesters
 left join students
     on students.school_id = everybody.school_id
     and students.student_id = everybody.student_id
+left join grade_levels
+    on grade_levels.school_id = everybody.school_id
+    and grade_levels.semester_id = everybody.semester_id
+    and grade_levels.cohort_id = students.cohort_id
 left join leavers
     on leavers.school_id = everybody.school_id
     and leavers.semester_id = everybody.semester_id

@@ -1,24 +1,35 @@
--- Grain: school, semester, student, indicator of which there is a value.
--- Rules: seven indicators, each against the limits of seeds.early_warning_rules (of attendance_rate: those of
---   seeds.attendance_tiers), as it is shown here. is_told: it rests on at least the rule's `minimum` (rests_on:
---   recorded days of attendance_rate; recent and earlier lessons each of attendance_drop; lessons attended of
---   lateness_rate; scored courses of the score rate and its drop; counted courses; expected scores), and of the points
---   of the student's courses at least minimum_begun percent have begun (marts.grade_student_semester: begun_percent).
---   is_provisional: it is made of grades that are pending, or, of failed_courses, of pending ones that are failed.
---   area: the rule's; of missing_rate it is grades where a missing score counts as zero points and so lowers the score
---     rate as well (marts.score_student_semester: missing_as_zero), since one cause is one warning.
---   level: at_risk beyond the limit at_risk, whoever else is; else warning beyond the limit warning, where the rule has
---     a cohort_percent only for those who are among so many percent of their cohort that are worst; else
---     watch beyond the limit of that tier; else none; null where is_told is false.
---   rank_from_worst: min-rank among the cohort_students of the same semester of whom the indicator is told, those
---     who have left among themselves; null without a cohort. Among the worst p percent: fewer than p percent of the
---     other cohort_students are as bad or worse, 100 * (as bad or worse - 1) < p * (students - 1). So nobody is who is
---     alone or without a cohort, and nobody of a cohort of which half have the same value. Where students were never
---     loaded their cohorts are not known, and where has_left is null of somebody, not whom to compare with: ranks and
---     is_among_worst are null, and so is a level that hangs on it.
---   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
---   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
---     student's last semester with one, less that of now; 0 where it rose.
+-- Grain: school, semester, student, indicator that has a value.
+-- Rules: seven indicators, each with the limits of its rule in seeds.early_warning_rules. The limits of attendance_rate
+--     come from seeds.attendance_tiers.
+--   is_told: the value is based on enough data. Both must hold:
+--       rests_on is at least the rule's minimum
+--       at least minimum_begun percent of the points of the student's courses have begun
+--         (marts.grade_student_semester: begun_percent)
+--   rests_on counts, for
+--       attendance_rate                         recorded days
+--       attendance_drop                         recent or earlier lessons, the smaller number
+--       lateness_rate                           attended lessons
+--       score_rate, score_drop                  scored courses
+--       failed_courses                          counted courses
+--       missing_rate                            expected scores
+--   is_provisional: the value is based on pending grades; for failed_courses, on pending grades that are failed.
+--   area: the rule's area. missing_rate is in grades if a missing score counts as zero points
+--     (marts.score_student_semester: missing_as_zero). It then lowers the score rate too, and one cause is one warning.
+--   level is the first of these that applies; null if is_told is false:
+--       at_risk  the value is beyond the limit at_risk
+--       warning  it is beyond the limit warning, and is_among_worst holds
+--       watch    it is beyond the limit of the tier watch
+--       none     it is beyond no limit
+--   rank_from_worst: min-rank among the cohort_students, 1 is the worst. cohort_students: students of the cohort and the
+--     semester with is_told, who stayed or left like this student.
+--   is_among_worst: fewer than cohort_percent (of the rule) of the other cohort_students are as bad or worse:
+--     100 * (as bad or worse - 1) < cohort_percent * (students - 1). True for a rule without cohort_percent. A student
+--     alone or without a cohort is not among the worst. A student is as bad as every student with the same value.
+--   Ranks and is_among_worst are null if the cohort is not known: students were never loaded, or has_left is null for a
+--     student of the cohort. A level that depends on them is null too.
+--   attendance_drop: the earlier attendance rate minus the recent one (marts.attendance_student_semester); 0 if it rose.
+--   score_drop: the last earlier z score of the student minus the present z score; 0 if it rose. z scores are of the
+--     weighted mean within the cohort (marts.grade_student_semester).
 -- Source: marts.attendance_student_semester, grade_student_semester and score_student_semester.
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}
@@ -47,10 +58,7 @@ rules as (
 grades as (
     select
         grades.*,
-        lag(grades.z_score_in_cohort ignore nulls) over (
-            partition by grades.school_id, grades.student_id
-            order by semesters.first_day, grades.semester_id
-        ) as earlier_z_score_in_cohort
+        {{ earlier_z_score() }} as earlier_z_score_in_cohort
     from {{ ref('grade_student_semester') }} as grades
     left join semesters
         on semesters.school_id = grades.school_id
@@ -81,51 +89,14 @@ indicators as (
     full join scores using (school_id, semester_id, student_id)
 ),
 
-valued as (
-    select
-        school_id,
-        semester_id,
-        student_id,
-        begun_percent,
-        lowers_score_rate,
-        unnest(
-            [
-                {%- for indicator in warning_indicators() %}
-                {
-                    'place': {{ loop.index }},
-                    'indicator': '{{ indicator }}',
-                    'value': cast({{ indicator }} as decimal(9, 2)),
-                    'rests_on': cast({{ indicator }}_rests_on as bigint),
-                    'is_provisional': {{
-                        {'score_rate': 'has_pending', 'score_drop': 'has_pending', 'failed_courses': 'has_pending_failed'}
-                        .get(indicator, 'false')
-                    }}
-                }{{ ',' if not loop.last }}
-                {%- endfor %}
-            ],
-            recursive := true
-        )
-    from indicators
-),
+{{ warning_values('indicators') }},
 
 ruled as (
     select
         valued.*,
         students.cohort_id,
         {{ has_left() }} as has_left,
-        rules.* exclude (school_id, indicator)
-            replace (
-                if(valued.indicator = 'missing_rate' and valued.lowers_score_rate, 'grades', rules.area) as area
-            ),
-        coalesce(valued.rests_on >= coalesce(rules.minimum, 0), false)
-            -- Null: no item has a full score, or it is not known.
-            and coalesce(
-                valued.begun_percent >= rules.minimum_begun,
-                rules.minimum_begun is null
-                or {{ if_loaded(['scores', 'assessment_items'], 'true') }},
-                false
-            )
-            and rules.indicator is not null as is_told
+        {{ ruled_columns() }}
     from valued
     left join rules
         on rules.school_id = valued.school_id
@@ -143,52 +114,7 @@ ruled as (
     where valued.value is not null
 ),
 
-ranked as (
-    select
-        *,
-        bool_and(has_left is not null) over (partition by school_id, semester_id, indicator, cohort_id)
-            as is_cohort_known,
-        case when is_told and cohort_id is not null and is_cohort_known then rank() over worst_first end
-            as rank_from_worst,
-        -- The window ends with the last of those who have the same value.
-        count(*) over worst_first as as_bad_or_worse,
-        case when is_told and cohort_id is not null and is_cohort_known then count(*) over in_cohort end
-            as cohort_students
-    from ruled
-    window
-        in_cohort as (partition by school_id, semester_id, indicator, cohort_id, has_left, is_told),
-        worst_first as (
-            partition by school_id, semester_id, indicator, cohort_id, has_left, is_told
-            order by case when worse = 'at_least' then -value else value end
-        )
-),
-
-judged as (
-    select
-        rules.*,
-        case
-            when rules.cohort_percent is null then true
-            when rules.is_cohort_known
-                then coalesce(
-                    100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1), false
-                )
-        end as is_among_worst,
-        case
-            when not rules.is_told then null
-            when {{ is_beyond('rules.value', 'rules.at_risk') }} then 'at_risk'
-            when {{ is_beyond('rules.value', 'rules.warning') }} and is_among_worst then 'warning'
-            when {{ is_beyond('rules.value', 'rules.warning') }} and is_among_worst is null then null
-            when {{ is_beyond('rules.value', 'rules.watch') }} then 'watch'
-            else 'none'
-        end as level,
-        level = 'warning' and rules.cohort_percent is not null as is_by_cohort,
-        case level
-            when 'at_risk' then rules.at_risk
-            when 'warning' then rules.warning
-            when 'watch' then rules.watch
-        end as limit_value
-    from ranked as rules
-)
+{{ warning_judgement() }}
 
 select
     school_id,

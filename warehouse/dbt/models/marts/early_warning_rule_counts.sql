@@ -1,10 +1,13 @@
--- Grain: school, semester, indicator, limit: those in force, and others a step (seeds.early_warning_rules) apart
---   around the limit of a warning, so that it can be seen whom a limit would flag before it is set.
--- Rules: of the students who have not left and of whom the indicator is told (marts.early_warning_indicator): beyond is
---   those beyond the limit, among_worst those of them whom the rule's cohort_percent leaves, which is what a warning
---   raises. level: what a limit in force raises; null: not in force. deciding: of a limit in force, students at risk or
---   with a warning (marts.early_warning) who would not be without this indicator; null where an input of the levels
---   was never loaded. Counts are null where it is not known of somebody who has left. in_force: the limit raises a level now.
+-- Grain: school, semester, indicator, limit. Limits are those in force, and others in steps (seeds.early_warning_rules)
+--   around the warning limit, to show whom a limit would flag before it is set.
+-- Rules: students are those who have not left and whose indicator is based on enough data
+--     (marts.early_warning_indicator: is_told).
+--   beyond: students beyond the limit. among_worst: of these, the students whom the limit flags: those within the rule's
+--     cohort_percent, or all at the limit at_risk.
+--   level: the level that the limit raises; null: not in force. in_force: the limit raises a level now.
+--   deciding: for a limit in force, students with level at_risk or warning (marts.early_warning) who would have neither
+--     without this indicator. Null if an input of the levels was never loaded.
+--   Counts are null if it is not known of a student whether the student has left.
 -- Source: marts.early_warning_indicator, staging.stg_early_warning_rules.
 with indicators as (
     select * from {{ ref('early_warning_indicator') }} where is_told and has_left is not true
@@ -23,7 +26,7 @@ limits as (
         school_id,
         indicator,
         limit_value,
-        -- Of limits that are the same the gravest is in force.
+        -- If limits are equal, the most severe level is in force.
         arg_min(level, place) as level
     from (
         select
@@ -50,7 +53,7 @@ limits as (
     group by school_id, indicator, limit_value
 ),
 
--- What each student would be without the indicator.
+-- Counts that show a student's level without the indicator.
 without as (
     select
         school_id,

@@ -1,8 +1,8 @@
--- Grain: school, semester, student, source of grades other than a course class: moral, dorm and the like.
--- Rules: live grades that count in statistics (seeds.grade_status_rules), as the platform sends them beside those of
---   classes. score_rate = 100 * points / full points of the scored ones. levels are the platform's, each once. Beside
---   it the cohort's: students of the cohort with grades of the source, and their score rate, which comes from sums; null
---   where students, which tell the cohorts, were never loaded.
+-- Grain: school, semester, student, source of grades other than a course class: moral, dorm and others.
+-- Rules: live grades that count in statistics (seeds.grade_status_rules). score_rate = 100 * points / full points of the
+--   scored grades. levels: the platform's levels, each once. cohort_students: students of the cohort with grades of the
+--   source; cohort_score_rate: their score rate, from sums. Both are null if students were never loaded, since their
+--   cohorts are then unknown.
 -- Source: core.fct_grade and dimensions.
 with grades as (
     select *

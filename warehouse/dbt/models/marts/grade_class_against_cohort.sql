@@ -6,8 +6,16 @@
 --   difference = class_mean - others_mean, in percentage points; relative_difference = 100 * difference / others_mean,
 --   in percent; effect_size = difference / pooled standard deviation (Cohen's d): the root of the mean of the variances
 --   within the class and within the others, weighted by their degrees of freedom. Means come from sums.
---   is_distinguishable: Welch's t test, two-sided, at 5%; null with fewer than comparison_minimum_grades
---   (seeds.grade_thresholds) in the class or in the others.
+--   difference_low, difference_high: its 95% interval by Welch's t. A student has one grade in a course, so that grades
+--   are independent.
+--   shrunken_difference = difference * reliability, the share of the difference that is no chance (empirical Bayes): t² /
+--   (t² + e²), with t² the variance of the true differences among the cohort's classes in the course, by the method of
+--   moments, and e the error of the difference by the variance within all these classes.
+--   verdict: above or below the others, where the 95% interval of the shrunken difference leaves out zero: the more classes
+--   differ by chance alone, the less of a difference is left. So of courses whose classes do not differ, about one in twenty
+--   has a class with such a verdict, and not one class in twenty. Else not distinguishable, or too few: fewer than
+--   comparison_minimum_grades (seeds.grade_thresholds) in the class or in the others. is_distinguishable says the same, and
+--   is null for too few.
 --   Students without a cohort, or whose cohort is not known, are compared with nobody: their others_ columns, the
 --   comparison and the rank are null, and so are the mean, deviation and pass rate of a cohort.
 --   rank: min-rank of the class by its mean among the cohort's classes in the course, 1 the best; only of a class that
@@ -95,66 +103,81 @@ spread as (
         {{ squared_deviations('class_scored', 'class_percent_sum', 'class_squares') }} as class_deviations,
         {{ squared_deviations('others_scored', 'others_percent_sum', 'others_squares') }} as others_deviations,
         sqrt((class_deviations + others_deviations) / nullif(cohort_scored - 2, 0)) as pooled_sd,
-        -- What each side adds to the variance of the difference, and its degrees of freedom.
-        class_deviations / nullif(class_scored * (class_scored - 1), 0) as class_error,
-        others_deviations / nullif(others_scored * (others_scored - 1), 0) as others_error,
-        (class_error + others_error) ** 2
-        / nullif(class_error ** 2 / (class_scored - 1) + others_error ** 2 / (others_scored - 1), 0)
-            as degrees_of_freedom
+        difference_part / nullif(difference_whole, 0) as exact_difference,
+        -- What each side adds to the variance of the difference.
+        class_deviations / nullif(class_scored * (class_scored - 1), 0) as class_variance,
+        others_deviations / nullif(others_scored * (others_scored - 1), 0) as others_variance,
+        {{ welch_degrees('class_variance', '(class_scored - 1)', 'others_variance', '(others_scored - 1)') }} as degrees_of_freedom
     from beside_others
 ),
 
-means as (
+within as (
     select
-        spread.*,
-        case
-            when spread.cohort_id is null then null
-            when least(spread.class_scored, spread.others_scored) < thresholds.minimum_grades then null
-            -- Neither side varies.
-            when spread.degrees_of_freedom is null then spread.difference_part <> 0
-            else abs(spread.difference_part / spread.difference_whole)
-                > {{ t_quantile('spread.degrees_of_freedom') }} * sqrt(spread.class_error + spread.others_error)
-        end as is_distinguishable
+        *,
+        sum(class_deviations) over in_course
+            / nullif(cohort_scored - count(*) filter (where class_scored > 0) over in_course, 0) as within_variance,
+        sqrt(within_variance * (1 / nullif(class_scored, 0) + 1 / nullif(others_scored, 0))) as error
     from spread
-    left join thresholds
-        on thresholds.school_id = spread.school_id
+    window in_course as (partition by school_id, semester_id, course, cohort_id)
+),
+
+shrunken as (
+    select
+        *,
+        {{ reliability('error', between_variance('exact_difference', 'error', 'in_course')) }} as reliability
+    from within
+    window in_course as (partition by school_id, semester_id, course, cohort_id)
 )
 
 select
-    means.school_id,
-    means.semester_id,
+    shrunken.school_id,
+    shrunken.semester_id,
     {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
-    means.course_class_id,
-    means.course as course_name,
-    means.class_name,
+    shrunken.course_class_id,
+    shrunken.course as course_name,
+    shrunken.class_name,
     classes.teacher_names,
-    means.cohort_id,
-    means.cohort_name,
+    shrunken.cohort_id,
+    shrunken.cohort_name,
     'all' as population,
-    means.class_grades,
-    means.class_scored,
-    means.class_percent_sum,
-    {{ ratio('means.class_percent_sum', 'means.class_scored') }} as class_mean,
-    {{ rounded('means.class_sd') }} as class_sd,
-    {{ rate('means.class_passed', '(means.class_passed + means.class_failed)') }} as class_pass_rate,
-    means.cohort_classes,
-    means.cohort_scored,
-    means.cohort_percent_sum,
-    case when means.cohort_id is not null then {{ ratio('means.cohort_percent_sum', 'means.cohort_scored') }} end as cohort_mean,
-    case when means.cohort_id is not null then {{ rounded('means.cohort_sd') }} end as cohort_sd,
-    case when means.cohort_id is not null then {{ rate('means.cohort_passed', '(means.cohort_passed + means.cohort_failed)') }} end as cohort_pass_rate,
-    means.others_scored,
-    {{ ratio('means.others_percent_sum', 'means.others_scored') }} as others_mean,
-    {{ ratio('means.difference_part', 'means.difference_whole') }} as difference,
-    {{ percent('means.difference_part', '(means.others_percent_sum * means.class_scored)', places=2) }} as relative_difference,
-    {{ rounded('means.difference_part / nullif(means.difference_whole * means.pooled_sd, 0)') }} as effect_size,
-    means.is_distinguishable,
-    case when means.is_distinguishable then means.rank end as rank
-from means
+    shrunken.class_grades,
+    shrunken.class_scored,
+    shrunken.class_percent_sum,
+    {{ ratio('shrunken.class_percent_sum', 'shrunken.class_scored') }} as class_mean,
+    {{ rounded('shrunken.class_sd') }} as class_sd,
+    {{ rate('shrunken.class_passed', '(shrunken.class_passed + shrunken.class_failed)') }} as class_pass_rate,
+    shrunken.cohort_classes,
+    shrunken.cohort_scored,
+    shrunken.cohort_percent_sum,
+    case when shrunken.cohort_id is not null then {{ ratio('shrunken.cohort_percent_sum', 'shrunken.cohort_scored') }} end as cohort_mean,
+    case when shrunken.cohort_id is not null then {{ rounded('shrunken.cohort_sd') }} end as cohort_sd,
+    case when shrunken.cohort_id is not null then {{ rate('shrunken.cohort_passed', '(shrunken.cohort_passed + shrunken.cohort_failed)') }} end as cohort_pass_rate,
+    shrunken.others_scored,
+    {{ ratio('shrunken.others_percent_sum', 'shrunken.others_scored') }} as others_mean,
+    {{ ratio('shrunken.difference_part', 'shrunken.difference_whole') }} as difference,
+    {%- for end in ('low', 'high') %}
+    {{ t_limit(
+        'shrunken.exact_difference', '(shrunken.class_variance + shrunken.others_variance)', 'shrunken.degrees_of_freedom', end
+    ) }} as difference_{{ end }},
+    {%- endfor %}
+    {{ rounded('shrunken.exact_difference * shrunken.reliability') }} as shrunken_difference,
+    {{ percent('shrunken.difference_part', '(shrunken.others_percent_sum * shrunken.class_scored)', places=2) }} as relative_difference,
+    {{ rounded('shrunken.difference_part / nullif(shrunken.difference_whole * shrunken.pooled_sd, 0)') }} as effect_size,
+    {{ verdict(
+        'shrunken.exact_difference', 'sqrt(shrunken.class_variance + shrunken.others_variance)', 'shrunken.reliability',
+        'least(shrunken.class_scored, shrunken.others_scored)', 'thresholds.minimum_grades',
+        t_quantile('shrunken.degrees_of_freedom')
+    ) }} as verdict,
+    {{ in_words('verdict', 'verdict') }},
+    case when verdict <> 'too few' then verdict <> 'not distinguishable' end as is_distinguishable,
+    case when is_distinguishable then shrunken.rank end as rank
+from shrunken
 left join {{ ref('dim_semester') }} as semesters
-    on semesters.school_id = means.school_id
-    and semesters.semester_id = means.semester_id
+    on semesters.school_id = shrunken.school_id
+    and semesters.semester_id = shrunken.semester_id
 left join classes
-    on classes.school_id = means.school_id
-    and classes.course_class_id = means.course_class_id
+    on classes.school_id = shrunken.school_id
+    and classes.course_class_id = shrunken.course_class_id
+left join thresholds
+    on thresholds.school_id = shrunken.school_id

@@ -1,9 +1,10 @@
--- Grain: school, semester, kind of group (course_class, subject, teacher, school), group: its items with scores.
--- Rules: an item's lag is the time from its last score to its publication, 0 where it was published before. An
---   item that is not published waits, up to the last change of any score in the school. late: lag or waiting time
---   above publication_late_days (seeds.grade_thresholds). late_rate = 100 * late / items. Medians and 90th
---   percentiles are of published items, interpolated. A teacher is who gave an item's scores; items of several,
---   and of no subject, are the group with the key ''.
+-- Grain: school, semester, kind of group (course_class, subject, teacher, school), group of items with scores.
+-- Rules: lag: the time from an item's last score to its publication; 0 if the item was published before. An item that is
+--     not published waits, up to the last change of any score in the school.
+--   late: the lag or the wait exceeds publication_late_days (seeds.grade_thresholds). late_rate = 100 * late / items.
+--   Medians and 90th percentiles are of published items, interpolated.
+--   The teacher of an item gave its scores. Items of several teachers form the group with the key '', and so do items
+--     without a subject.
 -- Source: core.fct_assessment_item and dimensions.
 {%- set groups = {'course_class': 'course_class_id', 'subject': 'subject_id', 'teacher': 'evaluator_id'} %}
 with thresholds as (
@@ -30,7 +31,7 @@ items as (
         classes.subject_name,
         teachers.teacher_name,
         thresholds.late_days,
-        -- Unknown of what waits where no score says when it changed; greatest() alone would make it 0.
+        -- Null for a waiting item if no score has a time of change; greatest() alone would give 0.
         case
             when coalesce(scored.published_at, scored.as_of) is not null
                 then cast(
@@ -61,7 +62,7 @@ lags as (
         count(published_at) as published_items,
         count(*) filter (where published_at is null) as waiting_items,
         count(*) filter (where seconds > 86400 * late_days) as late_items,
-        -- In tenths of seconds, which are whole: they lie on a tenth of the way between two lags.
+        -- In tenths of seconds, which are whole numbers: the quantiles lie at tenths between two lags.
         list_transform(
             quantile_cont(seconds, [0.5, 0.9]) filter (where published_at is not null),
             lambda second: cast(round(10 * second) as bigint)

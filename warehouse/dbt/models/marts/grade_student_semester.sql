@@ -1,27 +1,32 @@
--- Grain: school, semester, student: every student with a class grade in the semester.
--- Rules: rates come from sums, and the sums are columns. Only grades of source `class` whose status counts
---   (seeds.grade_status_rules) are in the sums. By default pending ones are, so that a running semester can be
---   followed: everything is provisional while pending_courses > 0, but for gained_credits, which has none.
---   pending_failed_courses: of the failed ones, those whose verdict is provisional. begun_percent = 100 * full score of
---   the items that somebody has a score of / full score of all items (core.fct_assessment_item), over the counted
---   courses: how much of what the grades will be made of has begun; null where no scores were ever loaded.
+-- Grain: school, semester, student with a class grade in the semester.
+-- Rules: sums take grades of source `class` whose status counts (seeds.grade_status_rules). Only courses, credits and
+--     pending_courses take all grades of this source. Rates come from sums, and the sums are columns.
+--   pending_courses: pending grades count by default, so that a running semester can be followed. While there are any,
+--     every figure is provisional except gained_credits, which leaves them out. pending_failed_courses: failed courses
+--     with a provisional verdict.
+--   begun_percent = 100 * full score of the items with any score / full score of all items, over the counted courses
+--     (core.fct_assessment_item). It shows how much of the grades' basis has begun. Null if scores or items were
+--     never loaded.
 --   score_rate = 100 * points / full score over the scored courses.
---   weighted_mean = mean of the courses' percentages, gpa = mean of their grade points; both weighted by the credit
---     of the course, failed or not (core.fct_grade: credit), else by weight_without_credit (seeds.grade_thresholds),
---     which courses_without_credit counts. gpa_source says whose points they are.
---   transcript_gpa is the platform's own, of the transcript; gpa_difference = gpa - transcript_gpa once no course is
---     pending, since a transcript has published ones only. is_near_transcript: they differ by no more than
---     gpa_difference (seeds.grade_thresholds); null where there is nothing to compare.
---   Ranks are among current students (population): those who stayed to the last day of the semester, or until
---     now. Who had left by then (has_left, core.semester_leaver) has neither a rank nor a z score, and counts in no size.
---   Who has a mean of few courses is not ranked either: scored_courses must be at least rank_minimum_course_percent
---   (seeds.grade_thresholds) of usual_courses, the median number of scored courses in the cohort (the lower one of two;
---   of current students with a score; those without a cohort are a group of their own). Ranks, sizes and usual_courses
---   are null in a cohort of which it is not known who had left (has_left).
---   They are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
---     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
---     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
---     deviations (sample's, n - 1); null where these are 0.
+--   weighted_mean: mean of the courses' percentages; gpa: mean of their grade points. Both are weighted by
+--     core.fct_grade.weight: the course's credit, failed or not, else weight_without_credit (seeds.grade_thresholds).
+--     courses_without_credit counts the latter. gpa_source: source of the grade points.
+--   transcript_gpa: the platform's own, of the transcript. gpa_difference = gpa - transcript_gpa, once no course is
+--     pending, since a transcript has only published courses. is_near_transcript: both differ by no more than
+--     gpa_difference (seeds.grade_thresholds). Null: nothing to compare.
+--   Ranks:
+--     Only current students are ranked (population): they stayed to the last day of the semester, or until now. A
+--       student who has left (has_left, core.semester_leaver) has no rank and no z score, and counts in no size.
+--     A student with few courses is not ranked either: scored_courses must be at least rank_minimum_course_percent
+--       (seeds.grade_thresholds) of usual_courses.
+--     usual_courses: the median number of scored courses of the cohort's current students with a score, the lower of
+--       two. Students without a cohort form a group of their own.
+--     Ranks, sizes and usual_courses are null in a cohort if it is not known who has left (has_left).
+--     Ranks are min-ranks by weighted_mean as shown, 1 is the best, within the administrative class
+--       (bridge_student_admin_class) and within the cohort.
+--     percent_rank = (rank - 1) / (n - 1), 0 is the best; null for n = 1.
+--     z_score_in_cohort: (weighted_mean - mean of the ranked students) / their sample standard deviation (n - 1); null
+--       if that is 0.
 -- Source: core.fct_grade, core.fct_assessment_item, raw.transcript_semesters and dimensions.
 with grades as (
     select *
@@ -46,6 +51,10 @@ admin_classes as (
 
 leavers as (
     select * from {{ ref('semester_leaver') }}
+),
+
+grade_levels as (
+    select * from {{ ref('cohort_grade_level') }}
 ),
 
 student_classes as (
@@ -90,19 +99,9 @@ sums as (
         grades.semester_id,
         grades.student_id,
         count(*) as courses,
-        count(*) filter (where counts_in_statistics) as counted_courses,
-        count(score_percent) filter (where counts_in_statistics) as scored_courses,
-        count(*) filter (where status = 'pending') as pending_courses,
+        {{ course_sums() }},
         count(*) filter (where counts_in_statistics and is_passed) as passed_courses,
-        count(*) filter (where counts_in_statistics and not is_passed) as failed_courses,
-        count(*) filter (where counts_in_statistics and not is_passed and status = 'pending') as pending_failed_courses,
         count(*) filter (where counts_in_statistics and is_passed is null) as undecided_courses,
-        sum(points.item_points) filter (where counts_in_statistics) as item_points,
-        sum(points.begun_points) filter (where counts_in_statistics) as begun_points,
-        sum(real_score) filter (where counts_in_statistics and score_percent is not null) as score_sum,
-        sum(full_score) filter (where counts_in_statistics and score_percent is not null) as full_score_sum,
-        sum(score_percent * weight) filter (where counts_in_statistics) as weighted_percent_sum,
-        sum(weight) filter (where counts_in_statistics and score_percent is not null) as weight_sum,
         sum(credit) as credits,
         sum(if(counts_in_statistics and is_passed and status is distinct from 'pending', credit, 0))
             filter (where credit is not null) as gained_credits,
@@ -206,6 +205,7 @@ select
     ranked.admin_class_is_inferred,
     ranked.cohort_id,
     ranked.cohort_name,
+    grade_levels.grade_level,
     ranked.courses,
     ranked.counted_courses,
     ranked.scored_courses,
@@ -250,6 +250,10 @@ from ranked
 left join semesters
     on semesters.school_id = ranked.school_id
     and semesters.semester_id = ranked.semester_id
+left join grade_levels
+    on grade_levels.school_id = ranked.school_id
+    and grade_levels.semester_id = ranked.semester_id
+    and grade_levels.cohort_id = ranked.cohort_id
 left join admin_classes
     on admin_classes.school_id = ranked.school_id
     and admin_classes.admin_class_id = ranked.admin_class_id

@@ -7,7 +7,12 @@
 --   its parts (score_source items) is left out, as its parts are counted already. score_rate = 100 * points / full
 --   points. Beside others: shared_ has the teacher's in courses of the semester (by name) that others scored too,
 --   others_ those of the others there, and leniency is the difference of the two rates, in percentage points: classes
---   differ as well, so that it is a reason to look, and no verdict.
+--   differ as well, so that it is a reason to look, and says nothing of the cause.
+--   override_rate_low, override_rate_high: 95% interval by Wilson, with the grade as the unit: each is overridden by itself.
+--   leniency_low, leniency_high: 95% interval by Welch's t. A student's scores go together, so that the unit is a
+--   student in a course of an evaluator (shared_students). shrunken_leniency and verdict: the teacher beside the others, as
+--   in marts.grade_class_against_cohort, among the teachers of the semester; too few: fewer than
+--   comparison_minimum_grades (seeds.grade_thresholds) students on a side.
 --   double_scored: items of a student that the teacher and others scored with rows of their own (core.fct_score);
 --   mean_spread = mean of the greatest less the least of them, as a percentage of the full score.
 --   Counts of grades, or of scores, are null where none were ever loaded of the semester.
@@ -63,12 +68,19 @@ overrides as (
     group by grades.school_id, grades.semester_id, class_teachers.teacher_id
 ),
 
-courses as (
+thresholds as (
+    select school_id, value as minimum
+    from {{ ref('stg_grade_thresholds') }}
+    where threshold = 'comparison_minimum_grades'
+),
+
+students as (
     select
         items.school_id,
         items.semester_id,
         items.course,
         scores.evaluator_id as teacher_id,
+        scores.student_id,
         count(*) as scores,
         sum(scores.score) as points,
         sum(items.full_score) as full_points
@@ -81,14 +93,31 @@ courses as (
         and scores.score is not null
         and scores.score_source <> 'items'
         and scores.evaluator_id is not null
-    group by items.school_id, items.semester_id, items.course, scores.evaluator_id
+    group by items.school_id, items.semester_id, items.course, scores.evaluator_id, scores.student_id
+),
+
+courses as (
+    select
+        school_id,
+        semester_id,
+        course,
+        teacher_id,
+        sum(scores) as scores,
+        sum(points) as points,
+        sum(full_points) as full_points,
+        {{ cluster_sums('shared', 'points', 'full_points') }}
+    from students
+    group by school_id, semester_id, course, teacher_id
 ),
 
 compared as (
     select
         *,
         sum(points) over in_course - points as others_points,
-        sum(full_points) over in_course - full_points as others_full_points
+        sum(full_points) over in_course - full_points as others_full_points,
+        {%- for column in ('clusters', 'part_squares', 'products', 'whole_squares') %}
+        sum(shared_{{ column }}) over in_course - shared_{{ column }} as others_{{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from courses
     window in_course as (partition by school_id, semester_id, course)
 ),
@@ -105,9 +134,33 @@ given as (
         sum(points) filter (where others_full_points > 0) as shared_points,
         sum(full_points) filter (where others_full_points > 0) as shared_full_points,
         sum(others_points) filter (where others_full_points > 0) as others_points,
-        sum(others_full_points) filter (where others_full_points > 0) as others_full_points
+        sum(others_full_points) filter (where others_full_points > 0) as others_full_points,
+        {%- for column in ('clusters', 'part_squares', 'products', 'whole_squares') %}
+        sum(shared_{{ column }}) filter (where others_full_points > 0) as shared_{{ column }},
+        sum(others_{{ column }}) filter (where others_full_points > 0) as others_{{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from compared
     group by school_id, semester_id, teacher_id
+),
+
+spreads as (
+    select
+        *,
+        {{ rate_difference('shared_points', 'shared_full_points', 'others_points', 'others_full_points') }} as difference,
+        10000 * {{ ratio_variance('shared', 'shared_points', 'shared_full_points') }} as shared_variance,
+        10000 * {{ ratio_variance('others', 'others_points', 'others_full_points') }} as others_variance,
+        sqrt(shared_variance + others_variance) as error,
+        {{ welch_degrees('shared_variance', '(shared_clusters - 1)', 'others_variance', '(others_clusters - 1)') }}
+            as degrees_of_freedom
+    from given
+),
+
+leniencies as (
+    select
+        *,
+        {{ reliability('error', between_variance('difference', 'error', 'in_semester')) }} as reliability
+    from spreads
+    window in_semester as (partition by school_id, semester_id)
 ),
 
 -- Rows of several evaluators for one item of one student.
@@ -145,7 +198,7 @@ double_scored as (
 behaviour as (
     select *
     from overrides
-    full join given using (school_id, semester_id, teacher_id)
+    full join leniencies using (school_id, semester_id, teacher_id)
     full join double_scored using (school_id, semester_id, teacher_id)
 )
 
@@ -161,15 +214,32 @@ select
     {{ if_loaded(['grades'], 'coalesce(behaviour.given, 0)') }} as given,
     {{ if_loaded(['grades'], 'coalesce(behaviour.overridden, 0)') }} as overridden,
     {{ rate('behaviour.overridden', 'behaviour.suggested') }} as override_rate,
+    {%- for end in ('low', 'high') %}
+    {{ wilson_limit('behaviour.overridden', 'behaviour.suggested', end) }} as override_rate_{{ end }},
+    {%- endfor %}
     {{ if_loaded(['grades'], 'coalesce(behaviour.raised, 0)') }} as raised,
     {{ if_loaded(['grades'], 'coalesce(behaviour.lowered, 0)') }} as lowered,
     {{ percent('behaviour.changed_points', 'behaviour.changed_full_points', places=2) }} as override_change,
     {{ if_loaded(['scores'], 'coalesce(behaviour.scores, 0)') }} as scores,
     {{ percent('behaviour.points', 'behaviour.full_points', places=2) }} as score_rate,
     {{ if_loaded(['scores'], 'coalesce(behaviour.shared_scores, 0)') }} as shared_scores,
+    {{ if_loaded(['scores'], 'cast(coalesce(behaviour.shared_clusters, 0) as bigint)') }} as shared_students,
     {{ percent('behaviour.shared_points', 'behaviour.shared_full_points', places=2) }} as shared_score_rate,
     {{ percent('behaviour.others_points', 'behaviour.others_full_points', places=2) }} as others_score_rate,
     cast(shared_score_rate - others_score_rate as decimal(9, 2)) as leniency,
+    {%- for end in ('low', 'high') %}
+    {{ t_limit(
+        'behaviour.difference', '(behaviour.shared_variance + behaviour.others_variance)', 'behaviour.degrees_of_freedom', end,
+        places=2
+    ) }} as leniency_{{ end }},
+    {%- endfor %}
+    {{ rounded('behaviour.difference * behaviour.reliability', places=2) }} as shrunken_leniency,
+    {{ verdict(
+        'behaviour.difference', 'behaviour.error', 'behaviour.reliability',
+        'least(behaviour.shared_clusters, behaviour.others_clusters)', 'thresholds.minimum',
+        t_quantile('behaviour.degrees_of_freedom')
+    ) }} as verdict,
+    {{ in_words('verdict', 'verdict') }},
     {{ if_loaded(['scores'], 'coalesce(behaviour.double_scored, 0)') }} as double_scored,
     {{ ratio('behaviour.spreads', 'behaviour.double_scored', places=2) }} as mean_spread
 from behaviour
@@ -179,3 +249,5 @@ left join semesters
 left join teachers
     on teachers.school_id = behaviour.school_id
     and teachers.teacher_id = behaviour.teacher_id
+left join thresholds
+    on thresholds.school_id = behaviour.school_id

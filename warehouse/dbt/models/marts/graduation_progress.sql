@@ -1,10 +1,11 @@
 -- Grain: school, student with a transcript.
--- Rules: earned are the credits gained of the transcript's courses, due those that should have been gained by now:
---   the platform's should_gained_credit, else the credits of the courses that are published (due_source). How many
---   credits it takes to graduate is nowhere in the interface, so this is whether a student is on the way, and not
---   how far it still is. progress_rate = 100 * earned / due. Courses that are not published yet are waiting: nothing
---   is due of them. platform_credits_earned is the transcript's own sum, which agrees where it differs by no more
---   than gpa_tolerance (seeds.grade_thresholds).
+-- Rules: credits_earned: credits gained in the transcript's courses. credits_due: credits that should have been gained by
+--     now, by the platform's should_gained_credit, else by the credits of the published courses (due_source).
+--   progress_rate = 100 * credits_earned / credits_due. The interface does not say how many credits a graduation needs. So
+--     the rate shows whether a student is on the way, and not how far the student still has to go.
+--   waiting_courses: courses that are not published yet. Without the platform's figure, nothing is due for them.
+--   platform_credits_earned: the transcript's own sum. It agrees with ours if both differ by no more than gpa_tolerance
+--     (seeds.grade_thresholds).
 -- Source: core.fct_transcript_course, raw.transcripts, core.dim_student.
 with courses as (
     select * from {{ ref('fct_transcript_course') }} where student_id is not null

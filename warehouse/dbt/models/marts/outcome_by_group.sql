@@ -1,14 +1,28 @@
 -- Grain: school, semester, cohort (null: all of the school), kind of group (all, gender, boarding), group.
 -- Rules: every student of attendance or of grades, those who have left included, is in one group of each kind, once in
 --   the cohort and once in the school; of whom gender or boarding is not known, in unknown. Rates come from sums.
+--   pass_rate leaves out courses that are neither passed nor failed yet.
 --   Counts of attendance, or of grades, are null where none were ever loaded of the semester, and so is students. Where
 --   students were never loaded, which tell the cohorts, there are rows of the school alone.
+--   *_low, *_high: 95% intervals with the student as the unit, as a student's lessons and courses go together. Of
+--   attendance_rate and pass_rate by Wilson, with lessons and courses divided by their design effect, pooled over the groups of a
+--   kind; of chronic_rate, which has one answer a student, by Wilson; of score_rate by Student's t from the variance of the
+--   students' points around the rate.
+--   *_verdict: the group beside the others of its kind in the cohort or the school: above or below, where the 95%
+--   interval of the shrunken difference (marts.grade_class_against_cohort) leaves out zero, else not distinguishable; too
+--   few: fewer than comparison_minimum_grades (seeds.grade_thresholds) students on a side. Null where suppressed.
 --   is_suppressed: the figures tell about single students, or let others be worked out that do, so that files that
 --   leave the house show none of them. That is so of a group of fewer than small_group_students
 --   (seeds.attendance_thresholds), and of the next ones in size, until what is left of the whole tells of two groups
 --   at least and of so many students. Of a cohort all groups of a kind are suppressed, or none; where cohorts lack groups,
 --   so that a small one could be worked out all the same, all rows of the kind are. Here they all are.
 -- Source: marts.attendance_student_semester, marts.grade_student_semester, core.dim_student.
+{#- Measures that are shares of counts: part, whole, the students who have some of it, design effect. -#}
+{%- set shares = {
+    'attendance': ('present', 'recorded', 'attendance_clusters', 'attendance_effect'),
+    'chronic': ('chronic_students', 'recorded_students', 'recorded_students', '1'),
+    'pass': ('passed_courses', 'decided_courses', 'pass_clusters', 'pass_effect')
+} %}
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}
 ),
@@ -31,6 +45,12 @@ thresholds as (
     where threshold = 'small_group_students'
 ),
 
+minimums as (
+    select school_id, value as minimum
+    from {{ ref('stg_grade_thresholds') }}
+    where threshold = 'comparison_minimum_grades'
+),
+
 students as (
     select
         school_id,
@@ -45,6 +65,7 @@ students as (
         grades.score_sum,
         grades.full_score_sum,
         grades.counted_courses,
+        grades.passed_courses,
         grades.failed_courses
     from attendance
     full join grades using (school_id, semester_id, student_id)
@@ -87,7 +108,11 @@ sums as (
         sum(score_sum) as score_sum,
         sum(full_score_sum) as full_score_sum,
         coalesce(cast(sum(counted_courses) as bigint), 0) as counted_courses,
-        coalesce(cast(sum(failed_courses) as bigint), 0) as failed_courses
+        coalesce(cast(sum(passed_courses) as bigint), 0) as passed_courses,
+        coalesce(cast(sum(failed_courses) as bigint), 0) as failed_courses,
+        {{ cluster_sums('attendance', 'present', 'recorded') }},
+        {{ cluster_sums('pass', 'passed_courses', 'passed_courses + failed_courses') }},
+        {{ cluster_sums('score', 'score_sum', 'full_score_sum') }}
     from grouped
     group by grouping sets (
         (school_id, semester_id, group_type, group_code),
@@ -98,6 +123,7 @@ sums as (
 sized as (
     select
         sums.*,
+        sums.passed_courses + sums.failed_courses as decided_courses,
         thresholds.small_group,
         sums.students < thresholds.small_group as is_small
     from sums
@@ -204,6 +230,42 @@ ranked as (
     where not sized.is_school
 ),
 
+beside_others as (
+    select
+        *,
+        {{ design_effect('attendance', 'present', 'recorded', 'of_kind') }} as attendance_effect,
+        {{ design_effect('pass', 'passed_courses', 'decided_courses', 'of_kind') }} as pass_effect,
+        {%- for share, (part, whole, clusters, effect) in shares.items() %}
+        sum({{ part }}) over of_kind - {{ part }} as other_{{ share }}_part,
+        sum({{ whole }}) over of_kind - {{ whole }} as other_{{ share }}_whole,
+        least({{ clusters }}, sum({{ clusters }}) over of_kind - {{ clusters }}) as {{ share }}_least,
+        {{ rate_difference(part, whole, 'other_' ~ share ~ '_part', 'other_' ~ share ~ '_whole') }} as {{ share }}_difference,
+        {{ share_error(part, whole, 'other_' ~ share ~ '_part', 'other_' ~ share ~ '_whole', effect) }} as {{ share }}_error,
+        {%- endfor %}
+        {%- for column in (
+            'score_sum', 'full_score_sum', 'score_clusters', 'score_part_squares', 'score_products', 'score_whole_squares'
+        ) %}
+        sum({{ column }}) over of_kind - {{ column }} as other_{{ column }},
+        {%- endfor %}
+        least(score_clusters, other_score_clusters) as score_least,
+        {{ rate_difference('score_sum', 'full_score_sum', 'other_score_sum', 'other_full_score_sum') }} as score_difference,
+        10000 * {{ ratio_variance('score', 'score_sum', 'full_score_sum') }} as score_variance,
+        sqrt(score_variance + 10000 * {{ ratio_variance('other_score', 'other_score_sum', 'other_full_score_sum') }}) as score_error
+    from ranked
+    window of_kind as (partition by school_id, semester_id, is_school, cohort_id, group_type)
+),
+
+judged as (
+    select
+        *,
+        {%- for measure in ('attendance', 'chronic', 'pass', 'score') %}
+        {{ reliability(measure ~ '_error', between_variance(measure ~ '_difference', measure ~ '_error', 'of_kind')) }}
+            as {{ measure }}_reliability{{ ',' if not loop.last }}
+        {%- endfor %}
+    from beside_others
+    window of_kind as (partition by school_id, semester_id, is_school, cohort_id, group_type)
+),
+
 -- Which cells of the table of places (cohorts and the school) by groups are hidden, whole places among them. Such a cell
 -- cannot be worked out from the others where it is the corner of a rectangle of hidden ones.
 hidden as (
@@ -254,44 +316,85 @@ open_kinds as (
 )
 
 select
-    ranked.school_id,
-    ranked.semester_id,
+    judged.school_id,
+    judged.semester_id,
     {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
-    ranked.is_school,
-    ranked.cohort_id,
-    case when not ranked.is_school then ranked.cohort_name end as cohort_name,
-    ranked.group_type,
-    ranked.group_code,
-    {{ in_words('group', 'ranked.group_code') }},
+    judged.is_school,
+    judged.cohort_id,
+    case when not judged.is_school then judged.cohort_name end as cohort_name,
+    judged.group_type,
+    judged.group_code,
+    {{ in_words('group', 'judged.group_code') }},
     'all' as population,
-    coalesce(ranked.is_hidden, true) or open_kinds.school_id is not null as is_suppressed,
-    {{ if_loaded(['attendance_records', 'grades'], 'ranked.students') }} as students,
-    {{ if_loaded(['attendance_records'], 'ranked.recorded_students') }} as recorded_students,
-    {{ if_loaded(['attendance_records'], 'ranked.recorded') }} as recorded,
-    {{ if_loaded(['attendance_records'], 'ranked.present') }} as present,
-    {{ if_loaded(['attendance_records'], 'ranked.absent') }} as absent,
-    {{ if_loaded(['attendance_records'], 'ranked.unexcused') }} as unexcused,
-    {{ if_loaded(['attendance_records'], 'ranked.late') }} as late,
-    {{ rate('ranked.present', 'ranked.recorded') }} as attendance_rate,
-    {{ rate('ranked.unexcused', 'ranked.recorded') }} as unexcused_rate,
-    {{ rate('ranked.late', 'ranked.present') }} as lateness_rate,
-    {{ if_loaded(['attendance_records'], 'ranked.chronic_students') }} as chronic_students,
-    {{ rate('ranked.chronic_students', 'ranked.recorded_students') }} as chronic_rate,
-    cast(ranked.score_sum as decimal(38, 6)) as score_sum,
-    cast(ranked.full_score_sum as decimal(38, 6)) as full_score_sum,
-    {{ percent('ranked.score_sum', 'ranked.full_score_sum', places=2) }} as score_rate,
-    {{ if_loaded(['grades'], 'ranked.counted_courses') }} as counted_courses,
-    {{ if_loaded(['grades'], 'ranked.failed_courses') }} as failed_courses,
-    {{ rate('(ranked.counted_courses - ranked.failed_courses)', 'ranked.counted_courses') }} as pass_rate
-from ranked
+    coalesce(judged.is_hidden, true) or open_kinds.school_id is not null as is_suppressed,
+    {{ if_loaded(['attendance_records', 'grades'], 'judged.students') }} as students,
+    {{ if_loaded(['attendance_records'], 'judged.recorded_students') }} as recorded_students,
+    {{ if_loaded(['attendance_records'], 'judged.recorded') }} as recorded,
+    {{ if_loaded(['attendance_records'], 'judged.present') }} as present,
+    {{ if_loaded(['attendance_records'], 'judged.absent') }} as absent,
+    {{ if_loaded(['attendance_records'], 'judged.unexcused') }} as unexcused,
+    {{ if_loaded(['attendance_records'], 'judged.late') }} as late,
+    {{ rate('judged.present', 'judged.recorded') }} as attendance_rate,
+    {%- for end in ('low', 'high') %}
+    {{ wilson_limit('(judged.present / judged.attendance_effect)', '(judged.recorded / judged.attendance_effect)', end) }} as attendance_rate_{{ end }},
+    {%- endfor %}
+    case
+        when not is_suppressed
+            then {{ verdict(
+                'judged.attendance_difference', 'judged.attendance_error', 'judged.attendance_reliability', 'judged.attendance_least', 'minimums.minimum'
+            ) }}
+    end as attendance_verdict,
+    {{ rate('judged.unexcused', 'judged.recorded') }} as unexcused_rate,
+    {{ rate('judged.late', 'judged.present') }} as lateness_rate,
+    {{ if_loaded(['attendance_records'], 'judged.chronic_students') }} as chronic_students,
+    {{ rate('judged.chronic_students', 'judged.recorded_students') }} as chronic_rate,
+    {%- for end in ('low', 'high') %}
+    {{ wilson_limit('(judged.chronic_students)', '(judged.recorded_students)', end) }} as chronic_rate_{{ end }},
+    {%- endfor %}
+    case
+        when not is_suppressed
+            then {{ verdict(
+                'judged.chronic_difference', 'judged.chronic_error', 'judged.chronic_reliability', 'judged.chronic_least', 'minimums.minimum'
+            ) }}
+    end as chronic_verdict,
+    cast(judged.score_sum as decimal(38, 6)) as score_sum,
+    cast(judged.full_score_sum as decimal(38, 6)) as full_score_sum,
+    {{ percent('judged.score_sum', 'judged.full_score_sum', places=2) }} as score_rate,
+    {%- for end in ('low', 'high') %}
+    {{ t_limit(
+        '100 * cast(judged.score_sum as double) / nullif(judged.full_score_sum, 0)', 'judged.score_variance',
+        'judged.score_clusters - 1', end, places=2
+    ) }} as score_rate_{{ end }},
+    {%- endfor %}
+    case
+        when not is_suppressed
+            then {{ verdict(
+                'judged.score_difference', 'judged.score_error', 'judged.score_reliability', 'judged.score_least', 'minimums.minimum'
+            ) }}
+    end as score_verdict,
+    {{ if_loaded(['grades'], 'judged.counted_courses') }} as counted_courses,
+    {{ if_loaded(['grades'], 'judged.failed_courses') }} as failed_courses,
+    {{ rate('judged.passed_courses', 'judged.decided_courses') }} as pass_rate,
+    {%- for end in ('low', 'high') %}
+    {{ wilson_limit('(judged.passed_courses / judged.pass_effect)', '(judged.decided_courses / judged.pass_effect)', end) }} as pass_rate_{{ end }},
+    {%- endfor %}
+    case
+        when not is_suppressed
+            then {{ verdict(
+                'judged.pass_difference', 'judged.pass_error', 'judged.pass_reliability', 'judged.pass_least', 'minimums.minimum'
+            ) }}
+    end as pass_verdict
+from judged
 left join semesters
-    on semesters.school_id = ranked.school_id
-    and semesters.semester_id = ranked.semester_id
+    on semesters.school_id = judged.school_id
+    and semesters.semester_id = judged.semester_id
+left join minimums
+    on minimums.school_id = judged.school_id
 left join open_kinds
-    on open_kinds.school_id = ranked.school_id
-    and open_kinds.semester_id = ranked.semester_id
-    and open_kinds.group_type = ranked.group_type
+    on open_kinds.school_id = judged.school_id
+    and open_kinds.semester_id = judged.semester_id
+    and open_kinds.group_type = judged.group_type
 where
-    ranked.is_school
+    judged.is_school
     or not coalesce(list_contains(semesters.never_loaded, 'students'), false)

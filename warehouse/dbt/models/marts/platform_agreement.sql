@@ -1,8 +1,7 @@
--- Grain: school, semester (null: of the school as a whole), measure: the platform's figures beside ours.
--- Rules: counts of quality.reconciliation, where each figure that disagrees has a row of its own. agreement_rate =
---   100 * agreeing / compared. unknown: figures that could not be compared, for one of the reasons there; where none
---   was compared, reason is why. greatest_difference: of the figures that disagree, ours less the platform's, the one
---   that is furthest off.
+-- Grain: school, semester (null: the school as a whole), measure: the platform's figures and ours.
+-- Rules: sums of quality.reconciliation, which has a row for each figure that disagrees. agreement_rate =
+--   100 * agreeing / compared. unknown: figures that could not be compared. reason: why none was compared.
+--   greatest_difference: ours minus the platform's, of the figure that is furthest off.
 -- Source: quality.reconciliation.
 with figures as (
     select * from {{ ref('reconciliation') }}

@@ -1,11 +1,11 @@
 -- Grain: school, semester, room that a class of the semester meets in.
--- Rules: by the weekly times of live classes as they are now (core.fct_timetable). A slot is a weekday and lesson;
---   used_slots are those in which some class is there, in whichever weeks. slots are those of a week: teaching
---   weekdays times lessons of the semester; where more are used, as on a Saturday, as many as that; null where the
---   school's week is not known. use_rate = 100 * used_slots / slots. clashing_slots: two classes that are not taught
---   together want the room in the same week (marts.timetable_clash). largest_class: most members of a class there, now;
---   null where memberships were never loaded.
---   How many a room holds is nowhere in the interface.
+-- Rules: the weekly times of live classes as they are now (core.fct_timetable). A slot is a weekday and a lesson.
+--   used_slots: slots with a class in the room, in any week.
+--   slots: teaching weekdays times lessons of the semester. If more slots are used, such as on a Saturday, slots is
+--     used_slots. Null: the school's week is not known.
+--   use_rate = 100 * used_slots / slots. The interface does not say how many people a room holds.
+--   clashing_slots: in the same week, two classes that are not taught together need the room (marts.timetable_clash).
+--   largest_class: members, as of now, of the largest class in the room. Null if memberships were never loaded.
 -- Source: core.fct_timetable, core.dim_room, core.bridge_class_student.
 with semesters as (
     select * from {{ ref('dim_semester') }}

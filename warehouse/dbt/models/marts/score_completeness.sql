@@ -1,9 +1,10 @@
 -- Grain: school, assessment item that is meant to have scores (core.fct_assessment_item).
--- Rules: expected = scored + invalid + missing, members of the class when the item was published or last
---   scored, but for those who have left since without a score. state: no_students (nobody expected),
---   not_started (nobody has a score), partial, complete; null where scores or memberships were never loaded.
---   completeness_rate = 100 * (expected - missing) / expected; of several items from their sums. Items not
---   started are missing nothing yet: leave them out of such sums by their state.
+-- Rules: expected = scored + invalid + missing. Members of the class when the item was published or last scored are
+--     expected, except members who have left since without a score.
+--   state: no_students (nobody is expected), not_started (no score was given), partial or complete. Null if scores or
+--     memberships were never loaded.
+--   completeness_rate = 100 * (expected - missing) / expected. For several items, use the sums. Leave out items that are
+--     not started: nothing is missing there yet.
 -- Source: core.fct_assessment_item and dimensions.
 with items as (
     select

@@ -6,13 +6,15 @@
 --   difficulty = mean / full score, over all students with a score: higher is easier.
 --   The rest is of complete students, those with a score on every item of the test, by their total:
 --   discrimination = mean share of the item's full score in the top group less that in the bottom group, each of
---     discrimination_group_percent (27) of the complete students, rounded, halves up, at least one; who ties at the
---     edge of a group shares the places that are left in it, so that all who tie count alike.
+--     discrimination_group_percent (27) of the complete students, rounded half up, at least one; students who tie at
+--     the edge of a group share its last places equally.
 --   item_rest_correlation: Pearson's r of the item with the total less the item (corrected item-total), null
 --     where either does not vary.
 --   alpha = k / (k - 1) * (1 - sum of the items' variances / variance of the total), Cronbach's, k items; null
---     for a single item or totals that do not vary.
+--     for a single item or totals that do not vary. alpha_low and alpha_high: its 95% confidence interval (Bonett 2002), which
+--     complete_students make wide or narrow.
 --   All are null for fewer students than item_minimum_students (seeds.grade_thresholds).
+--   is_small_sample: fewer complete students than label_minimum_students (30): the figures are uncertain.
 --   item_rest_low and item_rest_high: the 95% confidence interval of item_rest_correlation, by Fisher's z.
 --   discrimination_label judges an item of an examination (is_examination: seeds.examination_names) by its interval,
 --     rounded to two places (seeds.discrimination_labels). Fewer complete students than label_minimum_students, or an
@@ -184,6 +186,10 @@ analysed as (
         -- Not a number where one of the two does not vary.
         {{ rounded('told.item_rest_correlation') }} as item_rest_correlation,
         {{ rounded('told.alpha') }} as alpha,
+        {%- for end in ('low', 'high') %}
+        {{ alpha_limit('told.alpha', 'told.test_items', 'told.complete_students', end) }} as alpha_{{ end }},
+        {%- endfor %}
+        coalesce(of_items.complete_students, 0) < thresholds.label_minimum as is_small_sample,
         {{ correlation_limit('told.item_rest_correlation', 'told.complete_students', '-') }} as item_rest_low,
         {{ correlation_limit('told.item_rest_correlation', 'told.complete_students', '+') }} as item_rest_high,
         examinations.assessment_item_id is not null as is_examination,
@@ -228,6 +234,7 @@ select
     {{ ratio('analysed.score_sum', 'analysed.valid_scores', digits=18) }} as mean,
     analysed.difficulty,
     {{ if_loaded(['scores'], 'analysed.complete_students') }} as complete_students,
+    {{ if_loaded(['scores'], 'analysed.is_small_sample') }} as is_small_sample,
     analysed.discrimination,
     case
         when labels.label is not null then labels.label
@@ -237,7 +244,9 @@ select
     analysed.item_rest_correlation,
     analysed.item_rest_low,
     analysed.item_rest_high,
-    analysed.alpha
+    analysed.alpha,
+    analysed.alpha_low,
+    analysed.alpha_high
 from analysed
 left join {{ ref('stg_discrimination_labels') }} as labels
     on labels.school_id = analysed.school_id

@@ -1,10 +1,9 @@
--- Grain: school, semester, student of whom a score was expected.
--- Rules: as in marts.score_completeness, of which this is the same by student: members of the class on the
---   item's day are expected (core.fct_assessment_item: known_on), those who have left the class since only where
---   they have a score, and each of them is scored (zeros included), invalid, or missing. Items that have not
---   begun (is_begun) are missing of nobody.
---   missing_rate = 100 * missing / expected. missing_as_zero: missing scores of assessments whose grades the platform
---   makes of sums (core.fct_grade_by_items: rule), where a missing score counts as zero points.
+-- Grain: school, semester, student with at least one expected score.
+-- Rules: counts by student what marts.score_completeness counts by item. Members of the class on the item's day
+--     (core.fct_assessment_item: known_on) are expected; members who have left since only with a score. Each expected
+--     score is scored (zeros included), invalid or missing. Items that have not begun (is_begun) do not count.
+--   missing_rate = 100 * missing / expected. missing_as_zero: missing scores of assessments whose grades are sums
+--     (core.fct_grade_by_items: rule), so that a missing score counts as zero points.
 -- Source: core.fct_assessment_item, core.fct_item_score, core.bridge_class_student, core.fct_grade_by_items.
 with items as (
     select * from {{ ref('fct_assessment_item') }} where is_begun
@@ -23,9 +22,7 @@ semesters as (
 ),
 
 summed as (
-    select distinct school_id, assessment_id
-    from {{ ref('fct_grade_by_items') }}
-    where rule in ('sum_of_leaves', 'sum_of_tops')
+    {{ summed_assessments() }}
 ),
 
 counted as (

@@ -5,6 +5,11 @@
 --   shared_weekly_lessons, which adds up to the lessons of the school. Lessons at the same time count once for each
 --   class; clashing_slots are times at which the teacher has classes that are not taught together
 --   (marts.timetable_clash). Sessions are those of core.fct_class_session that are over: held are recorded ones.
+--   Classes, lessons and students are counted whole, and no sample: such loads differ as they do, and have no interval. held_rate =
+--   100 * held / due sessions tells of a habit by a sample of sessions: held_rate_low, held_rate_high: its 95% interval by Wilson,
+--   with the session as the unit, since each has a roll of its own. shrunken_held_rate and verdict: beside the other teachers of
+--   the semester, as in marts.attendance_class_week; too few: fewer than comparison_minimum_grades (seeds.grade_thresholds)
+--   due sessions on a side.
 --   students: members of these classes, each once. Administrative classes have no semester, so they are those of
 --   now, and null in other semesters than the current one. Null is as well what was never loaded: lessons where the
 --   classes of v1 were not, sessions where these were not, students without memberships.
@@ -15,6 +20,12 @@ with semesters as (
 
 teachers as (
     select * from {{ ref('dim_teacher') }}
+),
+
+thresholds as (
+    select school_id, value as minimum
+    from {{ ref('stg_grade_thresholds') }}
+    where threshold = 'comparison_minimum_grades'
 ),
 
 {{ classes_with_names() }},
@@ -122,7 +133,7 @@ class_sessions as (
     group by school_id, course_class_id
 ),
 
-sessions as (
+session_sums as (
     select
         teaching.school_id,
         teaching.semester_id,
@@ -132,6 +143,25 @@ sessions as (
     from teaching
     inner join class_sessions using (school_id, course_class_id)
     group by teaching.school_id, teaching.semester_id, teaching.teacher_id
+),
+
+beside_others as (
+    select
+        *,
+        sum(held_sessions) over in_semester - held_sessions as others_held,
+        sum(due_sessions) over in_semester - due_sessions as others_due,
+        {{ rate_difference('held_sessions', 'due_sessions', 'others_held', 'others_due') }} as difference,
+        {{ share_error('held_sessions', 'due_sessions', 'others_held', 'others_due') }} as error
+    from session_sums
+    window in_semester as (partition by school_id, semester_id)
+),
+
+sessions as (
+    select
+        *,
+        {{ reliability('error', between_variance('difference', 'error', 'in_semester')) }} as reliability
+    from beside_others
+    window in_semester as (partition by school_id, semester_id)
 ),
 
 clashes as (
@@ -180,6 +210,16 @@ select
     {{ if_loaded(['v1_classes'], 'coalesce(days.most_lessons_a_day, 0)') }} as most_lessons_a_day,
     {{ if_loaded(['attendance_sessions'], 'coalesce(sessions.due_sessions, 0)') }} as due_sessions,
     {{ if_loaded(['attendance_sessions'], 'coalesce(sessions.held_sessions, 0)') }} as held_sessions,
+    {{ rate('sessions.held_sessions', 'sessions.due_sessions') }} as held_rate,
+    {%- for end in ('low', 'high') %}
+    {{ wilson_limit('sessions.held_sessions', 'sessions.due_sessions', end) }} as held_rate_{{ end }},
+    {%- endfor %}
+    {{ shrunken_rate('sessions.others_held', 'sessions.others_due', 'sessions.difference', 'sessions.reliability') }} as shrunken_held_rate,
+    {{ verdict(
+        'sessions.difference', 'sessions.error', 'sessions.reliability', 'least(sessions.due_sessions, sessions.others_due)',
+        'thresholds.minimum'
+    ) }} as verdict,
+    {{ in_words('verdict', 'verdict') }},
     {{ if_loaded(['v1_classes'], 'coalesce(clashes.clashing_slots, 0)') }} as clashing_slots,
     case
         when semesters.is_current
@@ -193,6 +233,8 @@ left join semesters
 left join teachers
     on teachers.school_id = loads.school_id
     and teachers.teacher_id = loads.teacher_id
+left join thresholds
+    on thresholds.school_id = loads.school_id
 {%- for part in ('lessons', 'days', 'members', 'sessions', 'clashes') %}
 left join {{ part }}
     on {{ part }}.school_id = loads.school_id

@@ -1,7 +1,7 @@
--- Grain: school, semester, kind (room, teacher), room or teacher, weekday, lesson at which two classes or more want it
---   in the same week.
--- Rules: pairs of classes as in core.fct_timetable_clash, without those that are taught together (the same room and the
---   same teacher); weeks are those of the pair with the most. By the timetable as it is now.
+-- Grain: school, semester, kind (room, teacher), room or teacher, weekday, lesson at which two or more classes need it in
+--   the same week.
+-- Rules: pairs of core.fct_timetable_clash, without classes that are taught together (the same room and teacher). weeks:
+--   the most weeks in which two of the classes clash. The timetable is as it is now.
 -- Source: core.fct_timetable_clash and dimensions.
 with clashes as (
     select * from {{ ref('fct_timetable_clash') }} where not is_joint

@@ -1,10 +1,11 @@
 -- Grain: school, student, semester of the transcript.
--- Rules: gpa = sum(grade points * credit) / sum(credit) over the semester's courses with both; grade points are
---   the transcript's own, else by the scale in force (seeds.gpa_scale) from its score of 100. cumulative: over
---   all semesters up to this one, in the order of their first days. The platform's figures are the transcript's:
---   platform_gpa of the semester, platform_cumulative_gpa of the whole, so on the student's last semester only.
---   They agree where they differ by no more than gpa_tolerance (seeds.grade_thresholds), since the platform
---   rounds; null where there is nothing to compare.
+-- Rules: gpa = sum(grade points * credit) / sum(credit) over the semester's courses that have both. Grade points are the
+--     transcript's own, else by the scale in force (seeds.gpa_scale) from the total score, of 100.
+--   cumulative columns: over all semesters up to this semester, in the order of their first days.
+--   platform_gpa: the platform's figure for the semester. platform_cumulative_gpa: its figure over all semesters, so only
+--     in the row of the student's last semester.
+--   Figures agree if they differ by no more than gpa_tolerance (seeds.grade_thresholds), since the platform rounds. Null:
+--     nothing to compare.
 -- Source: core.fct_transcript_course, raw.transcript_semesters, raw.transcripts.
 with courses as (
     select
@@ -13,7 +14,7 @@ with courses as (
         scale.grade_points is not null as is_by_scale
     from {{ ref('fct_transcript_course') }} as courses
     left join {{ ref('stg_gpa_scale') }} as scale
-        -- Part of the key, so that a course with points is not compared with the whole scale.
+        -- In the join key, so that a course with points of its own is not compared with the whole scale.
         on scale.school_id = case when courses.grade_points is null then courses.school_id end
         and courses.score >= scale.lower_percent
         and (courses.score < scale.upper_percent or scale.upper_percent is null)

@@ -1,24 +1,26 @@
--- Grain: school, measure, and what the figure is of: a slice of the lake (measure rows), a school and semester that
---   counts how many figures were compared, or one row, where it disagrees.
--- Rules: expected is the platform's figure, actual is ours; they agree where they differ by no more than the tolerance
---   of the measure (seeds.reconciliation_rules). What was compared is counted in the rows without a key; of those with
---   one there is a row only where figures disagree. No figure is compared (agrees null, counted as unknown) for one
---   of these reasons:
+-- Grain: school, measure, subject. A subject is a slice of the lake (measure rows), a semester (counts of figures), or a
+--   single figure that disagrees.
+-- Rules: expected is the platform's figure, actual is ours. Both agree if they differ by no more than the tolerance of
+--     the measure (seeds.reconciliation_rules).
+--   Rows without a key count all figures. A row with a key is a figure that disagrees.
+--   A figure is not compared (agrees null, counted as unknown) for one of these reasons:
 --     no_total     the platform does not say how many rows the slice has
---     no_figure    the platform gives none, or there is nothing here to make ours of
---     no_rule      no rule shows by which the platform makes its figures (core.fct_grade_by_items)
---     other_rule   so few of the school's figures agree that its platform makes them by another rule, such as GPAs on
---                  another scale
---     quarantine   they disagree, and rows that ours is made of are in quarantine
---     changing     they disagree, and the row was updated while the load ran
---     exempt       the rules leave the measure out
---   rows: alive by the platform's count when the slice was last read, beside those of raw.
---   attendance_: the statistics of a session beside its records. Late takes in left early. Absent may take in absence
---     from duty, or members without a record, or both: whatever agrees with most of the school's sessions.
---   grade_rank, grade_rank_base: the rank in the class and how many are ranked, beside the same of those whom the
---     platform ranks.
---   real_score: the score where given, else the suggested one. suggest_score: beside what the scores of the items make.
---   transcript_: the platform's figures beside those of the transcript's courses (marts.transcript_gpa).
+--     no_figure    the platform has no figure, or we have no rows to make ours of
+--     no_rule      no rule reproduces the platform's figures (core.fct_grade_by_items)
+--     other_rule   so few of the school's figures agree that its platform must use another rule, such as another scale
+--                  of GPA
+--     quarantine   both disagree, and rows that our figure needs are in quarantine
+--     changing     both disagree, and the row was updated while the load ran
+--     exempt       seeds.reconciliation_rules leaves the measure out
+--   Measures:
+--     rows                         live rows by the platform's count when the slice was last read, and live rows of raw
+--     attendance_                  the statistics of a session, and its records. Late includes left early. Absent may
+--                                  include absence from duty, members without a record, or both: the sum that agrees
+--                                  with most of the school's sessions is used
+--     grade_rank, grade_rank_base  the rank in the class and the number ranked, and ours among the same students
+--     real_score                   the platform's real_score, and the score if given, else the suggested score
+--     suggest_score                the suggested score, and the score that its items make
+--     transcript_                  the platform's figures, and those of the transcript's courses (marts.transcript_gpa)
 -- Source: quality.stated_counts, quality.slices, core and marts.
 with rules as (
     select * from {{ ref('stg_reconciliation_rules') }}
@@ -41,7 +43,7 @@ recorded as (
     where coalesce(platform_normal, platform_late, platform_absent) is not null
 ),
 
--- Whom the platform counts as absent is not specified: as most of a school's sessions have it.
+-- The interface does not define absent. The sum that agrees with most of a school's sessions is used.
 absences as (
     select
         school_id,
@@ -96,7 +98,7 @@ item_counts as (
     group by school_id, assessment_id
 ),
 
--- Whom the platform ranks, among themselves: those with the same score share the better rank.
+-- Ranks the students whom the platform ranks. Students with the same score share the better rank.
 ranked as (
     select
         school_id,
@@ -113,7 +115,7 @@ ranked as (
         and real_score is not null
 ),
 
--- agrees: null where the tolerance decides; depends_on: the table whose quarantined rows ours may lack.
+-- agrees: null if the tolerance decides; depends_on: the table whose quarantined rows our figure may lack.
 figures as (
     select
         assessments.school_id,
@@ -258,7 +260,7 @@ figures as (
     {%- endfor %}
 ),
 
--- The slices of v1 go by its own semesters.
+-- Slices of v1 have v1's ids of semesters.
 quarantined as (
     select distinct
         held._school_id as school_id,

@@ -16,7 +16,7 @@ select
     weight,
     stage_id,
     scoring_type,
-    -- The specification has the words (sum, avg, weighted_avg) and no field for them.
+    -- The specification names the values (sum, avg, weighted_avg), but no field.
     lower(json_extract_string(_extra, '$.compute_type')) as compute_type,
     display_type,
     list_transform(tags, lambda tag: tag.name) as tags,

@@ -4,7 +4,7 @@ with {{ one_row_a_key(source('raw', 'assessments'), ['id']) }}
 select
     _school_id as school_id,
     id as assessment_id,
-    -- The class that was asked for; scope_id says the same.
+    -- The class of the request; scope_id has the same class.
     class_id as course_class_id,
     nullif(semester_id, 0) as semester_id,
     type as assessment_type,

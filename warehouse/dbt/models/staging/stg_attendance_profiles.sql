@@ -1,5 +1,5 @@
--- Grain: school, profile of chronic absence. The profiles in force: a school's own row of the seed, else the
---   default.
+-- Grain: school, profile of chronic absence. The profiles in force: a school's own row of the seed, else the default
+--   row.
 with schools as (
     select * from {{ ref('stg_schools') }}
 )

@@ -1,5 +1,5 @@
--- Grain: school, attendance record. Live rows only. An empty label is none. A record that does not say whose
---   it is, or of which session, is no attendance; a check of raw.attendance_records shows such rows.
+-- Grain: school, attendance record. Live rows only. An empty label is null. Records without a student or a session are
+--   left out; a check of raw.attendance_records shows them.
 select
     _school_id as school_id,
     {{ attendance_record_columns() }},

@@ -1,5 +1,5 @@
--- Grain: school, teaching class of the v1 interface, date, lesson. Live rows only. The platform's statistics
---   are null where it was not asked for them.
+-- Grain: school, teaching class of the v1 interface, date, lesson. Live rows only. The platform's statistics are null
+--   if they were not requested.
 select
     _school_id as school_id,
     class_id as v1_class_id,

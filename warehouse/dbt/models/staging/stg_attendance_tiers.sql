@@ -1,6 +1,5 @@
--- Grain: school, tier. The tiers in force: a school's own as a whole, else the default ones.
--- Each tier reaches down to the next one, (lower_percent, upper_percent]; the lowest has 0 as well, the highest
--- whatever is above it.
+-- Grain: school, tier. The tiers in force: a school's own tiers replace the default tiers as a whole.
+-- A tier covers (lower_percent, upper_percent]. The lowest tier also covers 0, and the highest ends at 100.
 with schools as (
     select * from {{ ref('stg_schools') }}
 ),

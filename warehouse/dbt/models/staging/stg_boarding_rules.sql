@@ -1,4 +1,4 @@
--- Grain: school, custom field, value. The rules in force: a school's own as a whole, else the default ones.
+-- Grain: school, custom field, value. The rules in force: a school's own rules replace the default rules as a whole.
 with schools as (
     select * from {{ ref('stg_schools') }}
 )

@@ -1,6 +1,6 @@
--- Grain: school, course class, kind of member, member, membership (1: the last, 2: the one before). Memberships
---   that ended are kept, with the time they ended.
--- Rows that were read before memberships were numbered have no number.
+-- Grain: school, course class, kind of member, member, membership (1: the last, 2: the one before). Ended memberships
+--   stay, with the time of their end.
+-- Rows that were loaded before memberships were numbered count as membership 1.
 with numbered as (
     select * replace (coalesce(membership, 1) as membership)
     from {{ source('raw', 'class_members') }}

@@ -1,6 +1,5 @@
--- Grain: school, indicator. The rules of early warning in force: a school's own row of the seed, else the
---   default. The limits of attendance_rate are those of the tiers (seeds.attendance_tiers), so that a tier and a
---   level can never say different things of the same rate.
+-- Grain: school, indicator. The rules of early warning in force: a school's own row of the seed, else the default row.
+--   The limits of attendance_rate come from the tiers (seeds.attendance_tiers), so tier and level always agree.
 with schools as (
     select * from {{ ref('stg_schools') }}
 ),

@@ -1,4 +1,4 @@
--- Grain: school, part of a name. What examinations are known by: a school's own as a whole, else the default ones.
+-- Grain: school, part of a name that marks an examination. A school's own parts replace the default parts as a whole.
 with schools as (
     select * from {{ ref('stg_schools') }}
 )

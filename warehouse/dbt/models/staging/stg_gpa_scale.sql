@@ -1,3 +1,3 @@
--- Grain: school, lowest percentage of a step. The scale in force: a school's own as a whole, else the
---   default.
+-- Grain: school, lowest percentage of a step. The scale in force: a school's own scale replaces the default scale as a
+--   whole.
 {{ steps_in_force(ref('gpa_scale'), 'lower_percent', 'upper_percent') }}

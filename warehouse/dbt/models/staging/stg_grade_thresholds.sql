@@ -1,4 +1,4 @@
--- Grain: school, threshold. The thresholds in force: a school's own row of the seed, else the default.
+-- Grain: school, threshold. The thresholds in force: a school's own row of the seed, else the default row.
 with schools as (
     select * from {{ ref('stg_schools') }}
 )

@@ -1,6 +1,6 @@
--- Grain: school, grade. Live rows only. Null: not given ("" is null too, with the original in raw's _extra), unless
---   score_text has a word instead. gained_score_rate is a share of the full score: where it is nearer to
---   gained_score in per cent, it was sent so.
+-- Grain: school, grade. Live rows only. A null score was not given, unless score_text has a word instead. An empty text
+--   is null too; raw's _extra has the original. gained_score_rate is a share of the full score. Some platforms send
+--   it in percent: a value above 1 that is nearer to gained_score in percent is divided by 100.
 with {{ one_row_a_key(source('raw', 'grades'), ['id'], alive_only=true) }}
 
 select

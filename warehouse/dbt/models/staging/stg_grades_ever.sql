@@ -1,5 +1,5 @@
--- Grain: school, grade, those that the platform no longer has included (is_deleted): what the change log leads
---   back from.
+-- Grain: school, grade, including grades that the platform no longer has (is_deleted). The change log leads back from
+--   these rows.
 with {{ one_row_a_key(source('raw', 'grades'), ['id']) }}
 
 select

@@ -1,5 +1,5 @@
--- Grain: school, measure. How figures are compared, by the rules in force: a school's own row of the seed, else
---   the default.
+-- Grain: school, measure. The rules in force for comparing figures: a school's own row of the seed, else the default
+--   row.
 with schools as (
     select * from {{ ref('stg_schools') }}
 )

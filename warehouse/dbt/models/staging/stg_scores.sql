@@ -1,5 +1,5 @@
--- Grain: school, score. Live rows only. score null: not scored, unless score_text has a word instead (raw's
---   _extra); 0: zero points.
+-- Grain: school, score. Live rows only. score: null: not scored, unless score_text has a word instead (raw's _extra);
+--   0: zero points.
 with {{ one_row_a_key(source('raw', 'scores'), ['id'], alive_only=true) }}
 
 select

@@ -1,5 +1,5 @@
--- Grain: school, semester. Which semester of v1 it is, and where its weeks begin, and which weekday
---   (1 is Monday) the platform calls day 1: as the loads have it.
+-- Grain: school, semester. The same semester in v1, the day on which week 1 begins, and the weekday (1 is Monday) that
+--   the platform calls day 1. The loads use the same calendar.
 select
     _school_id as school_id,
     semester_id,

@@ -1,9 +1,8 @@
--- Grain: school, term (a word of the school's vocabularies: cohorts, academic years, subjects ...).
---   Tombstones kept.
+-- Grain: school, term (a word of the school's vocabularies: cohorts, academic years, subjects ...). Tombstones kept.
 select
     _school_id as school_id,
     id as term_id,
-    -- 0 is how the platform says "at the top".
+    -- 0 is the top.
     nullif(parent_id, 0) as parent_term_id,
     -- Some platforms spell a vocabulary without its prefix.
     case

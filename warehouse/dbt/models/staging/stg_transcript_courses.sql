@@ -1,5 +1,5 @@
--- Grain: school, course of a student's transcript. Live rows only. Marks are the platform's text; a dash is
---   null (raw's _extra has it), and a mark that is no number has a text and no number.
+-- Grain: school, course of a student's transcript. Live rows only. Marks are the platform's text. A dash is null (raw's
+--   _extra has it).
 select
     _school_id as school_id,
     student_id as v1_student_id,

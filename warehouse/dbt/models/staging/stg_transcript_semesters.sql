@@ -1,4 +1,4 @@
--- Grain: school, student of the v1 interface, semester. Live rows only: the platform's own figures.
+-- Grain: school, student of the v1 interface, semester. Live rows only. The figures are the platform's own.
 select
     _school_id as school_id,
     student_id as v1_student_id,

@@ -1,5 +1,5 @@
--- Grain: school, administrative class of the v1 interface. Tombstones kept (is_deleted). The head teacher is one of
---   the teachers, or beside them.
+-- Grain: school, administrative class of the v1 interface. Tombstones kept (is_deleted). The list of teachers may lack
+--   the head teacher.
 select
     _school_id as school_id,
     id as v1_admin_class_id,

@@ -1,5 +1,5 @@
--- Grain: school, teaching class of the v1 interface, student. Who has left the class is a tombstone and not
---   here: when, tells the v3 interface (stg_class_members).
+-- Grain: school, teaching class of the v1 interface, student who is in the class now. stg_class_members (v3) has the
+--   students who have left, with dates.
 with {{ one_row_a_key(source('raw', 'v1_class_students'), ['class_id', 'student_id'], alive_only=true) }}
 
 select

@@ -1,4 +1,5 @@
--- Grain: school, semester of the v1 interface. Tombstones kept (is_deleted). semester_id: the one in core.
+-- Grain: school, semester of the v1 interface. Tombstones kept (is_deleted). semester_id is the same semester's id in
+--   core.
 select
     rows._school_id as school_id,
     rows.id as v1_semester_id,
@@ -11,7 +12,8 @@ select
     cast(rows.end_in as date) as last_day,
     rows.lesson_schedules,
     rows.lesson_names,
-    -- Empty says nothing, as does null.
+    rows.grade_maps,
+    -- An empty list means unknown, like null.
     case
         when len(rows.lesson_days) > 0 then list_transform(rows.lesson_days, lambda day: {{ weekday_of('day') }})
     end as teaching_weekdays,

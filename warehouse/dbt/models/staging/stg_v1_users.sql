@@ -1,6 +1,6 @@
 -- Grain: school, user of the v1 interface (students, teachers, guardians). Tombstones kept (is_deleted).
---   What identifies a person beyond name and number stays in raw: of a phone number and an address there is only
---   whether there is one. custom_fields has those of the school and the user's role that are filled in, by name.
+--   Personal details other than name and number stay in raw: has_phone and has_email only say that there is a value.
+--   custom_fields has the fields of the school and the user's role that are filled in, by name.
 with custom as (
     select
         _school_id,
@@ -11,7 +11,7 @@ with custom as (
     group by _school_id, role
 ),
 
--- A column for each custom field of any school is found in the row as a whole, since no model can name it.
+-- The whole row as JSON, since no model can name the columns of every school's custom fields.
 whole_rows as (
     select
         _school_id,

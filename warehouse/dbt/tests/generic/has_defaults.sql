@@ -1,4 +1,4 @@
-{#- A seed has a default row (school_id empty), one for each of the values of the column where these are told. -#}
+{#- A seed has a default row (school_id empty); with a column, one for each of the values. -#}
 {% test has_defaults(model, column=none, values=['any']) %}
     select wanted.value
     from (select unnest({{ values }}) as value) as wanted

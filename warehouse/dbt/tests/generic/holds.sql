@@ -1,4 +1,4 @@
-{#- The condition is true in every row; unknown (null) is a breach. -#}
+{#- The condition is true in every row. A row with an unknown (null) condition fails. -#}
 {% test holds(model, condition) %}
     select *
     from {{ model }}

@@ -1,4 +1,4 @@
-{#- An enum: a value that the interface's specification does not name is drift. One row for each such value. -#}
+{#- An enum: a value outside the interface's specification is drift. Gives one row for each such value. -#}
 {% test known_values(model, column_name, values) %}
     {{ config(severity='warn', store_failures=true) }}
     select school_id, {{ column_name }}, count(*) as row_count

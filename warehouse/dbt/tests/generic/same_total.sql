@@ -1,4 +1,4 @@
-{#- A total of this model equals that of the model it is made from: no row lost, none counted twice. -#}
+{#- A total of this model equals the total of the model that it is made from: no row lost, none counted twice. -#}
 {% test same_total(model, total, of, other_total) %}
     with totals as (
         select

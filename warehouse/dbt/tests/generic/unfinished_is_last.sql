@@ -1,4 +1,4 @@
-{#- What is not over yet (is_complete false) comes after all that is, in each group, along a column. -#}
+{#- In each group, rows that are not over yet (is_complete false) come after all others, along a column. -#}
 {% test unfinished_is_last(model, by, along) %}
     {%- set group = by | join(', ') %}
     select {{ group }}, min({{ along }}) filter (where not is_complete) as first_unfinished

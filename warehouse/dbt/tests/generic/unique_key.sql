@@ -1,5 +1,5 @@
 {#-
-    Each combination of the columns names one row, and none of them is null.
+    Each combination of the columns identifies one row, and no column is null.
     within, number: for tables of tens of millions of rows, see macros/repeated_keys.sql.
 -#}
 {% test unique_key(model, columns, within=none, number=none) %}

@@ -1,0 +1,1 @@
+"""The published file and the shards as assets."""

@@ -1,0 +1,1 @@
+"""Shared by all assets: partitions, checks, metadata, and Dagster's private parts."""

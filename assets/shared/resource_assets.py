@@ -1,0 +1,336 @@
+"""Assets of the platform's resources: one asset a resource, in the order that the interface recommends.
+
+The assets of a group are one step of a run. A step per asset would cost seconds each, and within one step the
+other slices go on after a failed slice. Each partition is logged as materialized when it commits.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import dagster as dg
+import uvloop
+
+from assets.shared.dagster_private import MessageFailure
+from assets.shared.drift_checks import NO_DRIFT, no_drift, no_drift_spec, report_drift, school_tables_of
+from assets.shared.freshness import NIGHTLY
+from assets.shared.partitions import read_partition_keys, with_key_format
+from campus.contracts.fields import fields
+from campus.http.errors import PlatformUnavailable
+from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
+from loading.connection.outage import connected
+from loading.connection.runtime import Cause, Runtime, cause_of, with_listener
+from loading.load_school import load_school
+from loading.names import Names, names_of
+from loading.partition_keys import partitions_of, semesters_by_school
+from loading.pushes.misses import measure_misses
+from loading.run_results import RunResults
+from loading.slices.commit import Loaded, in_words
+from loading.slices.load_slice import Loader
+from loading.tables import TABLES
+from warehouse.lake.delta import Lake
+from warehouse.lake.logs.tables import DRIFT
+from warehouse.load.logs.drift import latest_drift
+from warehouse.load.logs.load_log import committed
+from warehouse.load.logs.writer import batched, standing_rows
+
+LOADED_WHOLE = "loaded_whole"
+#: The slices that a check without a load names at most.
+MAX_SLICES = 50
+# On a run that ended since the platform could not be read any further.
+HALTED_TAG = "campus/halted"
+#: Follows the number of failed slices in a run's failure. `pipelines.nights.failed_runs` looks for it.
+SLICES_FAILED = "failed; rows of earlier loads stay."
+
+#: The context of a load: a step of assets, or a step of a school's night.
+StepContext = dg.AssetExecutionContext | dg.OpExecutionContext
+#: Loads partitions of some assets, given their keys and the keys of the assets, and yields the results of
+#: their checks. Raises dagster.Failure where a slice has failed.
+LoadStep = Callable[[StepContext, Sequence[str], Collection[dg.AssetKey]], Iterator[dg.AssetCheckResult]]
+
+
+def is_halted(tags: Mapping[str, str]) -> bool:
+    """Whether a run ended since the platform could not be read any further."""
+    return tags.get(HALTED_TAG) == "true"
+
+
+def asset_key(name: str) -> dg.AssetKey:
+    """The asset of a raw table; dbt's sources have the same key."""
+    return dg.AssetKey(["raw", name])
+
+
+def resource_assets(
+    name: str,
+    group: str,
+    specs: Sequence[ResourceSpec],
+    partitions: dg.PartitionsDefinition,
+    load_step: LoadStep,
+    after: Mapping[str, Sequence[str]] | None = None,
+) -> dg.AssetsDefinition:
+    """The assets of some resources, which `load_step` loads together for any schools and semesters.
+
+    Args:
+        after: By resource, the resources that are read before it."""
+    asset_specs = [_asset_spec(spec, group, partitions, (after or {}).get(spec.name, ())) for spec in specs]
+    return load_assets(name, asset_specs, load_step)
+
+
+def load_assets(
+    name: str, specs: Sequence[dg.AssetSpec], load_step: LoadStep, description: str | None = None
+) -> dg.AssetsDefinition:
+    """Assets that `load_step` loads together, each with the checks that it is whole and has not drifted."""
+
+    @dg.multi_asset(
+        name=name,
+        description=description,
+        specs=specs,
+        check_specs=[check(spec.key) for spec in specs for check in (whole_spec, no_drift_spec)],
+        can_subset=len(specs) > 1,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        required_resource_keys={"campus"},
+        pool="platform",
+    )
+    def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        # A run of checks alone loads nothing, and reports the last loads.
+        if context.selected_asset_keys:
+            yield from load_step(context, context.partition_keys, context.selected_asset_keys)
+        else:
+            yield from _last_checks(context)
+
+    return load
+
+
+def _last_checks(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    lake = context.resources.campus.lake
+    standings, drift = standing_rows(lake), latest_drift(lake) if lake.holds(DRIFT) else []
+    for check in sorted(context.selected_asset_check_keys):
+        asset = check.asset_key
+        if check.name == NO_DRIFT:
+            differences = [difference for difference in drift if _belongs_to(difference.resource, asset)]
+            yield no_drift(asset, differences)
+        else:
+            rows = [row for row in standings if _belongs_to(row["resource"], asset)]
+            yield _last_loaded_whole(asset, rows)
+
+
+def _belongs_to(resource: str, asset: dg.AssetKey) -> bool:
+    """Whether an asset contains a lake table: a table of raw, or all datasets, or all results of reports."""
+    folder, name = asset.path
+    return resource == name if folder == "raw" else resource.startswith(f"{folder}.")
+
+
+def _last_loaded_whole(asset: dg.AssetKey, rows: Sequence[Mapping[str, Any]]) -> dg.AssetCheckResult:
+    """The check `loaded_whole` by the last load of each slice. `rows`: the standings of the slices."""
+    incomplete = {
+        f"{row['resource']} {row['slice']}": row["status"]
+        for row in rows
+        if row["status"] in ("failed", "warning") and not row["retired"]
+    }
+    failed = not rows or "failed" in incomplete.values()
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=LOADED_WHOLE,
+        passed=bool(rows) and not incomplete,
+        severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
+        description="" if rows else "Nothing of it was loaded yet.",
+        metadata={"slices": len(rows), **dict(list(incomplete.items())[:MAX_SLICES])},
+    )
+
+
+def load_resources(
+    specs: Sequence[ResourceSpec],
+    context: StepContext,
+    keys: Sequence[str],
+    assets: Collection[dg.AssetKey],
+) -> Iterator[dg.AssetCheckResult]:
+    """Load semesters of schools, of the resources in `specs` that are among the assets."""
+    runtime = platform_runtime(context)
+    cause = cause_of(context.run.run_id, context.run.tags)
+    selected = [spec for spec in specs if asset_key(spec.name) in assets]
+    with batched(runtime.lake):
+        run = uvloop.run(_load_all(context, runtime, cause, keys, selected))
+    try:
+        measure_misses(runtime, cause, run.loaded)
+    except sqlite3.Error as error:
+        context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
+    new_drift = report_drift(runtime, cause, school_tables_of(run.loaded))
+    for spec in selected:
+        asset = asset_key(spec.name)
+        yield loaded_whole(asset, (loaded for loaded in run.loaded if loaded.spec.name == spec.name))
+        yield no_drift(asset, [difference for difference in new_drift if difference.resource == spec.name])
+    raise_failed(context, run)
+
+
+def platform_runtime(context: StepContext) -> Runtime:
+    """The runtime of a step that sends requests to the platform, with a listener.
+
+    Raises dagster.Failure where the settings name no platform. Further runs are not started then."""
+    runtime: Runtime = context.resources.campus
+    if runtime.no_platform:
+        raise_failed(context, RunResults(halts=[PlatformUnavailable(runtime.no_platform)]))
+    return with_listener(runtime, context.log)
+
+
+def raise_failed(context: StepContext, run: RunResults) -> None:
+    """Fail the run if a slice failed, and name the slices and reasons. A halt of all schools tags the run, so
+    that no further runs are started for the same reason.
+
+    Raises dagster.Failure."""
+    failed = [loaded for loaded in run.loaded if loaded.status == "failed"]
+    messages = [f"{len(failed)} {SLICES_FAILED}\n{in_words(failed)}"] if failed else []
+    if any(halt.school_id is None for halt in run.halts):
+        context.instance.add_run_tags(context.run.run_id, {HALTED_TAG: "true"})
+    lines = dict.fromkeys([*map(str, run.halts), *run.problems, *messages])
+    if lines:
+        raise MessageFailure("\n".join(lines))
+
+
+def _asset_spec(
+    spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition, after: Sequence[str]
+) -> dg.AssetSpec:
+    semesters = V1_SEMESTERS if spec.is_v1 else SEMESTERS
+    first = SCHOOLS if spec.lists_semesters else semesters
+    parent = spec.embedded_in or spec.child_of or spec.fields_from
+    names = [*after, parent] if parent else after or [first.name]
+    return raw_asset(spec, group, [asset_key(name) for name in dict.fromkeys(names)], partitions)
+
+
+def raw_asset(
+    spec: ResourceSpec,
+    group: str,
+    deps: Iterable[dg.AssetKey | dg.AssetDep],
+    partitions: dg.PartitionsDefinition | None = None,
+    freshness: dg.FreshnessPolicy | None = NIGHTLY,
+) -> dg.AssetSpec:
+    """The asset of a resource's raw table. `freshness`: its greatest age."""
+    comment = TABLES[spec.name].comment
+    columns = [dg.TableColumn(f.name, str(f.arrow_type), f.description) for f in fields(spec.contract)]
+    return dg.AssetSpec(
+        asset_key(spec.name),
+        deps=deps,
+        description=with_key_format(comment, partitions) if partitions else comment,
+        group_name=group,
+        kinds={"deltalake"},
+        skippable=True,
+        partitions_def=partitions,
+        freshness_policy=freshness,
+        metadata={
+            "dagster/column_schema": dg.TableSchema(columns),
+            "path": spec.path,
+            "scope": " or ".join(spec.scopes) or "none",
+            "slice": f"one {spec.sliced_by}",
+        },
+    )
+
+
+async def _load_all(
+    context: StepContext,
+    runtime: Runtime,
+    cause: Cause,
+    keys: Sequence[str],
+    selected: Sequence[ResourceSpec],
+) -> RunResults:
+    run = RunResults()
+    semesters_of = read_partition_keys(runtime.lake, keys, semesters_by_school)
+    done = committed(runtime.lake, cause.sync_id, semesters_of)
+    scopes = [spec.scopes for spec in selected if spec.scopes]
+    async with connected(runtime, scopes) as client:
+        loader = Loader(runtime, client, cause, done)
+        for school_id, semesters in semesters_of.items():
+            try:
+                async for loaded in load_school(loader, school_id, semesters, selected):
+                    log_resource(context, loaded, semesters)
+                    run.loaded.append(loaded)
+            except PlatformUnavailable as halt:
+                run.halts.append(halt)
+            if client.health.down:
+                break
+    return run
+
+
+def log_resource(
+    context: StepContext,
+    loaded: Loaded,
+    semesters: Sequence[int] = (),
+    metadata: Mapping[str, str | int] | None = None,
+) -> None:
+    """Log the outcome of a resource's slice to Dagster, as soon as the slice is committed.
+
+    Args:
+        semesters: The semesters whose partitions a slice of a whole school belongs to.
+        metadata: Added to the metadata of the slice."""
+    partitions = partitions_of(loaded.slice, semesters)
+    shown = slice_metadata(loaded) | dict(metadata or {})
+    log_slice(context, loaded, asset_key(loaded.spec.name), partitions, shown)
+
+
+def log_slice(
+    context: StepContext,
+    loaded: Loaded,
+    asset: dg.AssetKey,
+    partitions: Iterable[str],
+    metadata: Mapping[str, str | int],
+) -> None:
+    """Log the outcome of a slice. Unless the slice failed, log partitions of an asset as materialized."""
+    label = f"{loaded.spec.name} {loaded.slice}"
+    if loaded.status == "failed":
+        context.log.error(f"{label} failed: {loaded.message}")
+        return
+    context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
+    names = _names(context.resources.campus.lake, cause_of(context.run.run_id, context.run.tags).sync_id)
+    for partition in partitions:
+        shown = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **metadata}
+        context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=shown))
+
+
+@lru_cache(maxsize=1)
+def _names(lake: Lake, sync_id: str) -> Names:
+    """The names of schools and semesters. Read once a night, after the discovery has loaded them."""
+    return names_of(lake)
+
+
+def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
+    """The metadata of a loaded slice in Dagster. A slice without requests has no traffic."""
+    traffic = loaded.traffic if loaded.traffic and loaded.traffic["requests"] else {}
+    if loaded.outcome is None:
+        row_count = {} if loaded.alive is None else {"dagster/partition_row_count": loaded.alive}
+        return {"status": loaded.message, **row_count, **traffic}
+    counts = loaded.outcome.counts
+    return {
+        "status": loaded.status,
+        "dagster/partition_row_count": counts.are_alive,
+        "received": loaded.outcome.received,
+        "new": counts.new,
+        "changed": counts.changed,
+        "vanished": counts.vanished,
+        "returned": counts.returned,
+        "quarantined": loaded.outcome.quarantined,
+        **traffic,
+        "rows/s": round(loaded.outcome.received / loaded.seconds) if loaded.seconds else 0,
+    }
+
+
+def whole_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
+    """The spec of the check `loaded_whole` of an asset."""
+    return dg.AssetCheckSpec(
+        LOADED_WHOLE,
+        asset=asset,
+        description="Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
+        "itself, it loads nothing and reports the last load of each slice.",
+    )
+
+
+def loaded_whole(
+    asset: dg.AssetKey, loaded: Iterable[Loaded], problems: Sequence[str] = ()
+) -> dg.AssetCheckResult:
+    """The check that every slice of an asset loaded whole. `problems`: why some could not be requested."""
+    incomplete = [result for result in loaded if result.status in ("failed", "warning")]
+    failed = problems or any(result.status == "failed" for result in incomplete)
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=LOADED_WHOLE,
+        passed=not incomplete and not problems,
+        severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
+        metadata={f"{result.spec.name} {result.slice}": result.message for result in incomplete},
+    )

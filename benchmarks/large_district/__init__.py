@@ -1,0 +1,1 @@
+"""A district of thousands of schools, simulated with measured service times."""

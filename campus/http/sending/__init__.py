@@ -1,0 +1,1 @@
+"""Sends one request: attempts, rate, health, transport."""

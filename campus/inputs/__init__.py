@@ -1,0 +1,1 @@
+"""The inputs that a school keeps itself, as files."""

@@ -1,0 +1,1 @@
+"""The page of all schools of a district."""

@@ -1,0 +1,331 @@
+"""The page of all schools. It names no student and hides small numbers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from exports.board.charts import specs_of_schools
+from exports.board.page import chart, render, titles
+from exports.board.rows import SCHOOLS, Rows
+from exports.board.schools import words
+from exports.board.schools.queries import (
+    SMALLEST,
+    Facts,
+    band_rows,
+    facts_of,
+    is_small,
+    level_rows,
+    share_of_level,
+    week_rows,
+)
+from exports.board.schools.reasons import (
+    FAR,
+    NAMES,
+    Quartiles,
+    Reason,
+    quartiles,
+    reasons_of_data,
+    reasons_of_figures,
+    urgency,
+)
+from exports.board.words import BAND, LAST_DAY, ROLLS, TEXTS
+from exports.figures import AT_RISK, NOT_KNOWN, NOT_TAKEN, PRESENT
+from exports.source import Origin, School, distinct_names
+from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
+from exports.workbooks.definitions import PRESENT as RATE
+from exports.workbooks.definitions import warning_definitions
+from exports.workbooks.terms import LEVELS, untranslated
+from warehouse.age import STALE
+
+#: The group of all schools in charts.
+OF_ALL: Mapping[str, Any] = {"kind": "school", "key": "", "cohort": "", "name": "", "order": 0}
+#: The levels in charts.
+SHOWN_LEVELS = ("at_risk", "warning")
+
+
+def write_board_of_all(
+    con: duckdb.DuckDBPyConnection,
+    origins: Sequence[Origin],
+    target: Path,
+    language: Language,
+    cache_folder: Path,
+) -> dict[str, int]:
+    """Write the page of these schools. Returns the number of rows by chart. `cache_folder`: as of
+    `write_board`."""
+    names = distinct_names({str(origin.school.id): origin.school.name for origin in origins})
+    origins = [
+        replace(origin, school=School(origin.school.id, names[str(origin.school.id)])) for origin in origins
+    ]
+    schools = [origin.school for origin in origins]
+    are_many = len(schools) > SCHOOLS
+    facts = facts_of(con, [school.id for school in schools])
+    dated = sorted(
+        (origin for origin in origins if origin.age.as_of), key=lambda origin: str(origin.age.as_of)
+    )
+    newest = dated[-1] if dated else origins[0]
+    reasons = reasons_by_school(origins, facts, newest.age.as_of, spread(facts) if are_many else {})
+    rows_by_chart = _rows(con, schools, facts, are_many=are_many)
+    groups = [
+        {"key": str(school.id), "name": school.name, "cohort": "", "cohort_name": ""} for school in schools
+    ]
+    content = {
+        "name": words.ALL.in_language(language),
+        "title": {code: titles(words.ALL.in_language(code))[code] for code in LANGUAGES},
+        "oldest": _time(dated[0].age.as_of) if dated and dated[0].age.as_of != newest.age.as_of else "",
+        "alarms": [],
+        "schools": _table(origins, facts, reasons, newest.age.as_of),
+        **_summary(reasons, newest.age.as_of),
+        "columns": [words.REASON, TEXTS["as_of"], PRESENT, AT_RISK, NOT_TAKEN],
+        "charts": [
+            _chart(name, *texts, rows_by_chart[name], _not_known(name, schools, facts, rows_by_chart[name]))
+            for name, texts in (words.OF_MANY if are_many else words.OF_FEW).items()
+        ],
+        "cohorts": [],
+        "groups": groups,
+        "terms": _terms([*warning_definitions(con, schools[0].id)], are_many=are_many),
+    }
+    charts: dict[str, Any] = {code: specs_of_schools(code, many=are_many) for code in LANGUAGES}
+    render(newest, content, {**rows_by_chart, "groups": groups}, charts, target, language, cache_folder)
+    return {name: len(rows) for name, rows in rows_by_chart.items()}
+
+
+def spread(facts: Mapping[int, Facts]) -> dict[str, Quartiles]:
+    """The quartiles of the percentages that are compared, by the name of the figure."""
+    values = {name: [own.shares[name] for own in facts.values() if name in own.shares] for name in FAR}
+    values["at_risk"] = [row["students"] for row in _judged(facts) if row["level"] == "at_risk"]
+    return {name: quartile for name, own in values.items() if (quartile := quartiles(own))}
+
+
+def reasons_by_school(
+    origins: Iterable[Origin],
+    facts: Mapping[int, Facts],
+    newest: datetime | None,
+    usual: Mapping[str, Quartiles],
+) -> dict[int, tuple[Reason, ...]]:
+    """The reasons to look at schools, by school id. Arguments: as of `reasons_of_data` and
+    `reasons_of_figures`."""
+    return {
+        origin.school.id: (
+            *reasons_of_data(origin.age, newest),
+            *reasons_of_figures(facts[origin.school.id].figures, facts[origin.school.id].shares, usual),
+        )
+        for origin in origins
+    }
+
+
+def _table(
+    origins: Iterable[Origin],
+    facts: Mapping[int, Facts],
+    reasons: Mapping[int, Sequence[Reason]],
+    newest: datetime | None,
+) -> list[dict[str, Any]]:
+    """The rows of the table, the schools with the most reasons first."""
+    return [
+        {
+            "key": str(origin.school.id),
+            "name": origin.school.name,
+            "reasons": [
+                {"name": reason.name, "words": _reason(reason.name, newest, reason.detail)}
+                for reason in reasons[origin.school.id]
+            ],
+            "cells": _cells(origin, facts[origin.school.id]),
+        }
+        for origin in sorted(origins, key=lambda origin: urgency(reasons[origin.school.id]))
+    ]
+
+
+def _summary(reasons: Mapping[int, Sequence[Reason]], newest: datetime | None) -> dict[str, Any]:
+    """How many schools are fine, and how many have each reason."""
+    fine = sum(not own for own in reasons.values())
+    counts = Counter(reason.name for own in reasons.values() for reason in own)
+    return {
+        "fine": Words(words.FINE.en.format(fine, len(reasons)), words.FINE.zh.format(fine, len(reasons))),
+        "reasons": [
+            {"name": name, "words": _counted(counts[name], _reason(name, newest))}
+            for name in NAMES
+            if counts[name]
+        ],
+    }
+
+
+def _counted(number: int, reason: Words) -> Words:
+    schools = words.SCHOOL if number == 1 else words.SCHOOLS
+    return Words(f"{schools.en.format(number)}: {reason.en}", f"{schools.zh.format(number)}：{reason.zh}")
+
+
+def _reason(name: str, newest: datetime | None, detail: Words | None = None) -> Words:
+    reason = words.REASONS[name]
+    since = _time(newest - STALE) if newest else ""
+    reason = Words(reason.en.format(since=since), reason.zh.format(since=since))
+    if detail is None:
+        return reason
+    with_detail = words.WITH_DETAIL
+    return Words(with_detail.en.format(reason.en, detail.en), with_detail.zh.format(reason.zh, detail.zh))
+
+
+def _cells(origin: Origin, facts: Facts) -> list[dict[str, Any]]:
+    """The age of a school's data, and its figures."""
+    as_of = untranslated(_time(origin.age.as_of) or "—")
+    for pattern, resources in (
+        (words.NEVER_LOADED, origin.age.never),
+        (words.NOT_LOADED, dict.fromkeys(origin.age.older, ())),
+    ):
+        if resources:
+            of = origin.loads.named(resources)
+            as_of = Words(pattern.en.format(as_of.en, of.en), pattern.zh.format(as_of.zh, of.zh))
+    cells = [{"words": as_of, "alarm": bool(origin.age.failed)}]
+    for figure in facts.figures:
+        hidden = figure.name == "at_risk" and figure.number is not None and is_small(figure.number)
+        cells.append({"words": untranslated(f"< {SMALLEST}") if hidden else figure.value, "alarm": False})
+    return cells
+
+
+def _rows(
+    con: duckdb.DuckDBPyConnection, schools: Sequence[School], facts: Mapping[int, Facts], *, are_many: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each chart. A school takes the place of a class."""
+    ids = [school.id for school in schools]
+    places = {
+        school.id: {"kind": "class", "key": str(school.id), "cohort": "", "name": school.name, "order": order}
+        for order, school in enumerate(schools)
+    }
+
+    def placed(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {**places[row["school_id"]], **{name: row[name] for name in row if name != "school_id"}}
+            for row in rows
+        ]
+
+    weeks, levels, bands = placed(week_rows(con, ids)), placed(level_rows(facts)), placed(band_rows(con, ids))
+    together = [*bands_together(bands), *bands]
+    if not are_many:
+        return {"weeks": weeks, "levels": levels, "bands": together}
+    return {
+        "weeks": with_quartiles(weeks, weeks, "week", "rate"),
+        "quartiles": with_quartiles(levels, _judged(facts), "level", "students"),
+        "bands": together,
+    }
+
+
+def _judged(facts: Mapping[int, Facts]) -> list[dict[str, Any]]:
+    """The percentage of each level at each school where it is known."""
+    return [
+        {"level": level, "students": share}
+        for level in SHOWN_LEVELS
+        for own in facts.values()
+        if (share := share_of_level(own.levels, level)) is not None
+    ]
+
+
+def with_quartiles(
+    rows: Sequence[dict[str, Any]], compared: Iterable[Mapping[str, Any]], key: str, value: str
+) -> list[dict[str, Any]]:
+    """The rows of schools after a row of all schools for each value of a column, with the quartiles.
+
+    Args:
+        compared: The rows with the values of the quartiles.
+        key: The column of the groups. A week is complete once it is complete at each school.
+        value: The column with the values; of all schools it is the median."""
+    groups = defaultdict[Any, list[Mapping[str, Any]]](list)
+    for row in compared:
+        groups[row[key]].append(row)
+    spreads = {group: quartiles([row[value] for row in own]) for group, own in sorted(groups.items())}
+    of_all = [
+        {
+            **OF_ALL,
+            key: group,
+            "is_complete": all(row.get("is_complete", True) for row in groups[group]),
+            value: quartile.median,
+            "low": quartile.low,
+            "high": quartile.high,
+            "schools": quartile.schools,
+        }
+        for group, quartile in spreads.items()
+        if quartile
+    ]
+    nothing = {"is_complete": True, "low": None, "high": None, "schools": None}
+    return [*of_all, *({**nothing, **row} for row in rows)] if of_all else []
+
+
+def bands_together(bands: Rows) -> list[dict[str, Any]]:
+    """The bands of all schools. `bands`: those that are shown of each school, so that no difference shows
+    hidden grades."""
+    grades, places = Counter[tuple[str, str]](), dict[tuple[str, str], int]()
+    for row in bands:
+        band = row["subject"], row["band"]
+        grades[band] += row["grades"]
+        places[band] = min(row["place"], places.get(band, row["place"]))
+    return [
+        {**OF_ALL, "subject": subject, "band": band, "place": places[subject, band], "grades": number}
+        for (subject, band), number in grades.items()
+    ]
+
+
+def _not_known(name: str, schools: Sequence[School], facts: Mapping[int, Facts], rows: Rows) -> Words | None:
+    """The schools whose data for a chart are not known. None: there are none."""
+    with_rows = {row["key"] for row in rows}
+    unknown = [
+        school.name
+        for school in schools
+        if str(school.id) not in with_rows and _lacks(name, facts[school.id])
+    ]
+    if not unknown:
+        return None
+    listed = words.listed(unknown)
+    return Words(words.WITHOUT_DATA.en.format(listed.en), words.WITHOUT_DATA.zh.format(listed.zh))
+
+
+def _lacks(name: str, facts: Facts) -> bool:
+    if name == "bands":
+        return facts.lacks_grades
+    present, at_risk, _ = facts.figures
+    return (present if name == "weeks" else at_risk).value == NOT_KNOWN
+
+
+def _chart(name: str, title: Words, hint: Words, rows: Rows, not_known: Words | None) -> dict[str, Any]:
+    """A chart with the names of the schools without data for it. Its text alternative has the quartiles."""
+    if rows and not_known:
+        hint = Words(f"{hint.en} {not_known.en}", f"{hint.zh}{not_known.zh}")
+    drawn = chart(name, title, hint, rows, not_known)
+    of_all = [row for row in rows if row["kind"] == "school" and "low" in row]
+    if not of_all:
+        return drawn
+    said = [_quartiles(row) for row in (of_all[-1:] if name == "weeks" else of_all)]
+    alt = Words(
+        " ".join([f"{title.en}. {hint.en}", *(text.en for text in said)]),
+        "".join([f"{title.zh}。{hint.zh}", *(text.zh for text in said)]),
+    )
+    return {**drawn, "alt": alt}
+
+
+def _quartiles(row: Mapping[str, Any]) -> Words:
+    if "level" in row:
+        group, median = LEVELS[row["level"]], row["students"]
+    else:
+        group = Words(words.WEEK.en.format(row["week"]), words.WEEK.zh.format(row["week"]))
+        median = row["rate"]
+    numbers = (median, row["low"], row["high"])
+    return Words(words.QUARTILES.en.format(group.en, *numbers), words.QUARTILES.zh.format(group.zh, *numbers))
+
+
+def _terms(warnings: Sequence[Definition], *, are_many: bool) -> dict[str, list[Definition]]:
+    """The definitions below each part of the page."""
+    far, quartile = ([words.FAR], [words.QUARTILE]) if are_many else ([], [])
+    return {
+        "schools": [words.IS_FINE, *far, RATE, LAST_DAY, *warnings, ROLLS, words.SMALL],
+        "weeks": [RATE, *quartile],
+        "levels": [*warnings, words.SMALL],
+        "quartiles": [*warnings, *quartile],
+        "bands": [BAND, words.SMALL],
+    }
+
+
+def _time(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else ""

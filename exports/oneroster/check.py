@@ -1,0 +1,126 @@
+"""Checks the files of OneRoster before they are written: required fields, values, references, periods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import duckdb
+
+from exports.oneroster.standard import FILES, Field
+from warehouse.identifiers import literal, quoted
+
+#: The rows that a problem names.
+EXAMPLES = 5
+#: Resources without which a bulk export would lack people and classes, so that the receiver removes them.
+ROSTER = ("students", "teachers", "admin_classes", "classes", "class_members")
+#: Resources without which the files of marks would lack marks.
+MARKS = ("assessments", "assessment_items", "scores", "grades")
+NO_SEMESTER = """
+    SELECT unnest($schools) AS school_id EXCEPT SELECT school_id FROM oneroster.academic_sessions
+    ORDER BY school_id
+"""
+NEVER_LOADED = """
+    SELECT school_id, string_agg(DISTINCT resource, ', ' ORDER BY resource)
+    FROM core.never_loaded AS never
+    SEMI JOIN oneroster.academic_sessions AS sessions
+        ON sessions."sourcedId" = never.school_id || '-semester-' || never.semester_id
+    WHERE list_contains($schools, school_id) AND list_contains($roster, resource)
+    GROUP BY school_id ORDER BY school_id
+"""
+#: Who mends a problem, and how.
+Mender = Literal["school", "operator"]
+MENDERS: dict[Mender, str] = {
+    "school": "The school corrects on the platform, before the next load",
+    "operator": "The operator loads again (campus sync --full), and reports what stays",
+}
+
+
+class Refused(Exception):
+    """Files that would break the standard. The message lists what is missing."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why files are refused."""
+
+    mender: Mender
+    text: str
+
+
+def table_of(file: str) -> str:
+    """The quoted temporary table with the rows of a file."""
+    return quoted(f"oneroster_{file}")
+
+
+def refuse_incomplete(con: duckdb.DuckDBPyConnection, schools: Sequence[int], *, marks: bool) -> None:
+    """Check what the views stand on. `marks`: the files of marks are written, too. Raises Refused."""
+    without = con.execute(NO_SEMESTER, {"schools": schools}).fetchall()
+    never = con.execute(
+        NEVER_LOADED, {"schools": schools, "roster": [*ROSTER, *(MARKS if marks else ())]}
+    ).fetchall()
+    _refuse(
+        [
+            *(Problem("school", f"school {school}: no semester is current") for (school,) in without),
+            *(Problem("operator", f"school {school}: never loaded: {names}") for school, names in never),
+        ]
+    )
+
+
+def refuse_broken(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+    """Check the rows of files (tables of `table_of`). Raises Refused."""
+    _refuse([problem for file in files for problem in _problems(con, file, files)])
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if not problems:
+        return
+    lines = ["nothing was written, since the files would be incomplete or break the standard."]
+    for mender, title in MENDERS.items():
+        texts = [f"  {problem.text}" for problem in problems if problem.mender == mender]
+        lines += [f"{title}:", *texts] if texts else []
+    raise Refused("\n".join(lines))
+
+
+def _problems(con: duckdb.DuckDBPyConnection, file: str, files: Sequence[str]) -> Iterator[Problem]:
+    standard, table = FILES[file], table_of(file)
+    twice = f'SELECT "sourcedId" FROM {table} GROUP BY ALL HAVING count(*) > 1'
+    yield from _problem(con, "operator", f"{file}.csv: sourcedId is there twice", twice)
+    for field in standard.fields:
+        for mender, reason, rows in _rules(field, table, files):
+            yield from _problem(con, mender, f"{file}.csv: {field.name} {reason}", rows)
+    if standard.period is not None:
+        begins, ends = standard.period
+        rows = f'SELECT "sourcedId" FROM {table} WHERE {quoted(ends)} <= {quoted(begins)}'
+        yield from _problem(con, "school", f"{file}.csv: {ends} is not after {begins}", rows)
+
+
+def _rules(field: Field, table: str, files: Sequence[str]) -> Iterator[tuple[Mender, str, str]]:
+    """The mender, the reason and the query for rows of a table that break a rule of the field."""
+    rows, column = f'SELECT "sourcedId" FROM {table} WHERE', quoted(field.name)
+    if field.required:
+        is_text = not field.to and field.name != "sourcedId"
+        yield "school" if is_text else "operator", "is empty", f"{rows} {column} IS NULL"
+    if field.values:
+        listed = ", ".join(map(literal, field.values))
+        yield "operator", f"is none of {', '.join(field.values)}", f"{rows} {column} NOT IN ({listed})"
+    if field.pattern:
+        matches = f"regexp_full_match({column}, {literal(field.pattern)})"
+        yield "operator", "has another format", f"{rows} NOT {matches}"
+    if field.to:
+        value = f"unnest(string_split({column}, ','))" if field.is_list else column
+        lacking = f'SELECT DISTINCT "sourcedId" FROM (SELECT "sourcedId", {value} AS id FROM {table})'
+        if field.to in files:
+            lacking += f' ANTI JOIN (SELECT "sourcedId" AS id FROM {table_of(field.to)}) USING (id)'
+        yield "operator", f"names nothing in {field.to}.csv", f"{lacking} WHERE id IS NOT NULL"
+
+
+def _problem(con: duckdb.DuckDBPyConnection, mender: Mender, text: str, rows: str) -> Iterator[Problem]:
+    """A problem with the number of its rows and the first ids. Nothing if there are no rows."""
+    [(count, ids)] = con.execute(
+        f'SELECT count(*), coalesce(min("sourcedId", {EXAMPLES}), []) FROM ({rows})'
+    ).fetchall()
+    if count:
+        named = ", ".join(ids) + (", …" if count > len(ids) else "")
+        yield Problem(mender, f"{text}, {count:,} {'row' if count == 1 else 'rows'}: {named}")

@@ -1,0 +1,98 @@
+"""Writes the zip of OneRoster's files from the views of schema `oneroster`."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from exports.oneroster.check import refuse_broken, refuse_incomplete, table_of
+from exports.oneroster.standard import ALL_FILES, FILES, MANIFEST_VERSION, VERSION
+from warehouse.identifiers import listed, literal, quoted
+
+DEMOGRAPHICS = "demographics"
+#: The views that the files are made of.
+SOURCES = tuple(f"oneroster.{file.view}" for file in FILES.values())
+#: Files with marks.
+MARKS = {"lineItems", "results", "scoreScales"}
+SYSTEM = "Campus Warehouse"
+LINE_END = "\r\n"
+#: Line breaks and other control characters, which the standard does not allow in a field.
+CONTROL = r"[\x00-\x1F\x7F\x{85}\x{2028}\x{2029}]+"
+#: The same rows make the same bytes, so members have no time of their own.
+TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def write_zip(
+    con: duckdb.DuckDBPyConnection, schools: Sequence[int], target: Path, *, demographics: bool
+) -> dict[str, int]:
+    """Write the bulk files of these schools as one zip. Returns the number of rows by file.
+
+    Uses files beside `target` for the members. `demographics`: with the students' gender.
+
+    Raises Refused."""
+    rows = {file: _load(con, file, schools) for file in FILES if demographics or file != DEMOGRAPHICS}
+    # A file without rows is not permitted.
+    rows = {file: count for file, count in rows.items() if count}
+    refuse_incomplete(con, schools, marks=not MARKS.isdisjoint(rows))
+    refuse_broken(con, list(rows))
+    member = target.with_name("member.csv")
+    with zipfile.ZipFile(target, "w") as archive:
+        member.write_text(_manifest(rows), encoding="utf-8", newline="")
+        _add(archive, "manifest", member)
+        for file in rows:
+            _write_csv(con, file, member)
+            _add(archive, file, member)
+    member.unlink()
+    return rows
+
+
+def _load(con: duckdb.DuckDBPyConnection, file: str, schools: Sequence[int]) -> int:
+    """Put the rows of a file into its temporary table, as they will be written. Returns their number."""
+    fields = ", ".join(f"{_text(field.name)} AS {quoted(field.name)}" for field in FILES[file].fields)
+    con.execute(
+        f"CREATE OR REPLACE TEMP TABLE {table_of(file)} AS SELECT {fields} "
+        f"FROM oneroster.{quoted(FILES[file].view)} WHERE list_contains($schools, school_id)",
+        {"schools": schools},
+    )
+    [(count,)] = con.execute(f"SELECT count(*) FROM {table_of(file)}").fetchall()
+    return int(count)
+
+
+def _text(column: str) -> str:
+    """SQL for a column as text without control characters. An empty text is null."""
+    text = f"regexp_replace(CAST({quoted(column)} AS VARCHAR), {literal(CONTROL)}, ' ', 'g')"
+    return f"nullif(trim({text}), '')"
+
+
+def _manifest(rows: Mapping[str, int]) -> str:
+    properties = {
+        "propertyName": "value",
+        "manifest.version": MANIFEST_VERSION,
+        "oneroster.version": VERSION,
+        **{f"file.{file}": "bulk" if file in rows else "absent" for file in ALL_FILES},
+        "source.systemName": SYSTEM,
+    }
+    return "".join(f"{name},{value}{LINE_END}" for name, value in properties.items())
+
+
+def _write_csv(con: duckdb.DuckDBPyConnection, file: str, target: Path) -> None:
+    names = [field.name for field in FILES[file].fields]
+    header = ",".join(names) + LINE_END
+    # Between PREFIX and SUFFIX, DuckDB ends all lines but the last.
+    options = (
+        f"FORMAT csv, HEADER false, NEW_LINE '{LINE_END}', PREFIX {literal(header)}, SUFFIX '{LINE_END}'"
+    )
+    query = f'SELECT {listed(names)} FROM {table_of(file)} ORDER BY "sourcedId"'
+    con.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
+
+
+def _add(archive: zipfile.ZipFile, file: str, source: Path) -> None:
+    info = zipfile.ZipInfo(f"{file}.csv", TIME)
+    info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, source.stat().st_size
+    info.create_system, info.external_attr = 3, 0o640 << 16
+    with source.open("rb") as rows, archive.open(info, "w") as packed:
+        shutil.copyfileobj(rows, packed)

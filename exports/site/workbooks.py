@@ -1,0 +1,104 @@
+"""A workbook for each class of a teacher, beside the page of the class. Its first sheet prints on one page;
+the others are the sections of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from exports.site.nightly import READERS, WRITTEN
+from exports.site.page import parameters_of
+from exports.site.readers import readers_of
+from exports.site.sections import PageKind, Role, Section
+from exports.site.write import KINDS, delete_other_readers, pages_of, write_manifest
+from exports.source import Origin, records
+from exports.spreadsheet.sheets import Chart, Language, Sheet, Words, Workbook
+from exports.spreadsheet.writer import write_workbook
+from exports.suppression import refuse_exposed
+from exports.workbooks.definitions import all_definitions
+from exports.workbooks.early_warning import OF_JUDGED, hand_out
+from exports.workbooks.terms import untranslated
+from warehouse.files import put_in_place
+
+#: The pages of a role that have a workbook. The head has the workbooks of the whole school.
+OF_ROLE: Mapping[Role, PageKind] = {"class-teacher": "class", "teacher": "course"}
+ABOUT = Words(
+    "The students and figures of one class, for its teachers.", "一个班级的学生与指标，供本班教师使用。"
+)
+
+
+def write_workbooks(
+    con: duckdb.DuckDBPyConnection,
+    origin: Origin,
+    folder: Path,
+    language: Language,
+    role: Role,
+    scratch: Path,
+) -> dict[str, int]:
+    """Write the workbooks of all readers of a role. Deletes those of classes that a reader has no more.
+
+    Args:
+        folder: That of the school.
+        scratch: For unfinished files, on the same disk.
+
+    Returns:
+        The counts of readers and of workbooks."""
+    kind, school_id = OF_ROLE[role], origin.school.id
+    readers = readers_of(con, school_id, role, pages_of(con, school_id))
+    delete_other_readers(folder / role, readers)
+    terms = dict.fromkeys(term for section in KINDS[kind].sections for term in section.terms)
+    definitions = all_definitions(con, school_id)
+    sheets = [_sheet(con, section, origin, language) for section in KINDS[kind].sections]
+    if kind == "class":
+        sheets = [hand_out(language, origin.made_of(OF_JUDGED).day), *sheets]
+    workbook = Workbook(
+        name=kind,
+        title=KINDS[kind].name,
+        about=ABOUT,
+        # Teachers of a course see no warnings: the first sheet is that of their page.
+        sheets=(replace(sheets[0], on_one_page=True), *sheets[1:]),
+        definitions=tuple(definitions[term] for term in terms if term in definitions),
+    )
+    of_classes = origin.made_of(source for sheet in workbook.sheets for source in sheet.sources)
+    keys = sorted({key for reader in readers for key in reader.pages.get(kind, ())})
+    heading = KINDS[kind].heading.sheet.query
+    names = {row["page"]: row["_name"] for row in records(con, heading, parameters_of(heading, origin, keys))}
+    written = 0
+    for reader in readers:
+        own = folder / role / str(reader.teacher_id) / kind
+        current = {own / f"{key}.xlsx": key for key in reader.pages.get(kind, ()) if key in names}
+        own.mkdir(parents=True, exist_ok=True)
+        for old in set(own.glob("*.xlsx")) - current.keys():
+            old.unlink()
+        for path, key in current.items():
+            refuse_exposed(con, workbook.sheets, {"school_id": school_id, "pages": [key]})
+            unfinished = scratch / "unfinished.xlsx"
+            of_class = replace(workbook, title=untranslated(names[key]))
+            write_workbook(con, of_class, replace(of_classes, pages=(key,)), unfinished, language)
+            put_in_place(unfinished, path)
+            written += 1
+    write_manifest(folder / role, role, readers)
+    return {READERS: len(readers), WRITTEN: written}
+
+
+def _sheet(con: duckdb.DuckDBPyConnection, section: Section, origin: Origin, language: Language) -> Sheet:
+    """The sheet of a section without the columns that only pages need: keys, and texts of the other
+    language."""
+    sheet, line = section.sheet, section.line
+    parameters = origin.parameters(sheet.query)
+    names = [
+        name for name, *_ in con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
+    ]
+    other = {"zh": "_en", "en": "_zh"}[language]
+    pairs = [name for name in names if name.endswith("_en") and f"{name.removesuffix('_en')}_zh" in names]
+    dropped = {name for name in names if name == "page" or name.startswith("_")}
+    dropped |= {f"{name.removesuffix('_en')}{other}" for name in pairs}
+    columns = dict(sheet.columns) | {
+        f"{name.removesuffix('_en')}_zh": sheet.columns[name] for name in pairs if name in sheet.columns
+    }
+    charts = (Chart("line", sheet.name, line.along, line.values),) if line else ()
+    query = f"SELECT * EXCLUDE ({', '.join(sorted(dropped))}) FROM ({sheet.query})"
+    return replace(sheet, query=query, columns=columns, charts=charts)

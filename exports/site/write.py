@@ -1,0 +1,281 @@
+"""Writes the site of a school into a folder. A page that has not changed is not written again.
+
+All pages load the date of the data and its alarms from age.js, so that only age.js changes each night."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from exports.board.age import OLD_DAYS, alarms
+from exports.board.words import SCRIPT
+from exports.site.classes import CLASSES, COHORTS, COURSE_CLASSES, INDEX
+from exports.site.nightly import READERS, WRITTEN
+from exports.site.page import (
+    DEFINITIONS,
+    HERE,
+    Layout,
+    Row,
+    anchor,
+    crumb,
+    facts_of,
+    layout_of,
+    parameters_of,
+    render,
+    section_of,
+)
+from exports.site.readers import Reader, readers_of
+from exports.site.sections import Kind, Links, PageKind, Pages, Role
+from exports.site.students import STUDENTS_PAGE
+from exports.source import Origin, records
+from exports.spreadsheet.sheets import LANGUAGES, Definition, Language
+from exports.workbooks.definitions import all_definitions
+from warehouse.csv_cells import safe_cell
+
+KINDS: Mapping[PageKind, Kind] = {
+    "index": INDEX,
+    "cohort": COHORTS,
+    "class": CLASSES,
+    "course": COURSE_CLASSES,
+    "student": STUDENTS_PAGE,
+}
+#: Pages whose rows are read at once.
+BATCH = 100
+BOARD_PAGE = "board.html"
+#: Files that all pages load.
+SHARED = ("site.css", "site.js")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the pages of all readers are made of."""
+
+    con: duckdb.DuckDBPyConnection
+    origin: Origin
+    language: Language
+    #: The definitions by their anchors.
+    terms: Mapping[str, Definition]
+    #: The heading and the sections of a kind of page, read once.
+    layouts: Callable[[PageKind], list[Layout]]
+
+    @classmethod
+    def of(
+        cls, con: duckdb.DuckDBPyConnection, origin: Origin, language: Language, *, guardians: bool
+    ) -> Source:
+        """`guardians`: whether the pages may show guardians."""
+        terms = {anchor(term): entry for term, entry in all_definitions(con, origin.school.id).items()}
+
+        # Where no guardian is published, pages say nothing about guardians.
+        shows_guardians = guardians and has_guardians(con, origin.school.id)
+
+        def layouts(kind: PageKind) -> list[Layout]:
+            return [
+                layout_of(con, section, origin, terms)
+                for section in (KINDS[kind].heading, *KINDS[kind].sections)
+                if shows_guardians or not section.is_about_guardians
+            ]
+
+        return cls(con, origin, language, terms, cache(layouts))
+
+
+def has_guardians(con: duckdb.DuckDBPyConnection, school_id: int) -> bool:
+    """Whether a student of the school has a guardian account."""
+    query = "SELECT coalesce(max(guardians), 0) > 0 FROM core.dim_student WHERE school_id = ?"
+    [(is_any,)] = con.execute(query, [school_id]).fetchall()
+    return bool(is_any)
+
+
+def pages_of(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[PageKind, list[str]]:
+    """The keys of all pages of a school, by kind."""
+    return {
+        kind: [
+            row["page"] for row in records(con, own.keys, {"school_id": school_id} if kind != "index" else {})
+        ]
+        for kind, own in KINDS.items()
+    }
+
+
+def write_role(
+    con: duckdb.DuckDBPyConnection,
+    origin: Origin,
+    folder: Path,
+    language: Language,
+    role: Role,
+    write_board_page: Callable[[Path, Pages], bool],
+    *,
+    guardians: bool,
+) -> dict[str, int]:
+    """Write the sites of all readers of a role, with a manifest of who may read what. Deletes the sites of
+    persons who have no pages any more.
+
+    Args:
+        folder: That of the school.
+        write_board_page: Writes the board, with links to these pages, for the head. False: unchanged.
+        guardians: Whether the pages of students show their guardians.
+
+    Returns:
+        The number of pages by kind; under `readers` and `written`, those of readers and of new and changed
+        files."""
+    all_pages = pages_of(con, origin.school.id)
+    source = Source.of(con, origin, language, guardians=guardians)
+    if role == "head":
+        counts = _write_site(source, folder / role, all_pages, has_board=True)
+        counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
+        return counts | {READERS: 1}
+    readers = readers_of(con, origin.school.id, role, all_pages)
+    total: Counter[str] = Counter()
+    for reader in readers:
+        own = folder / role / str(reader.teacher_id)
+        total.update(_write_site(source, own, reader.pages, has_board=False))
+    delete_other_readers(folder / role, readers)
+    write_manifest(folder / role, role, readers)
+    return dict(total) | {READERS: len(readers)}
+
+
+def delete_other_readers(folder: Path, readers: Sequence[Reader]) -> None:
+    """Delete the folders of persons who are no readers of the role any more."""
+    folders = {str(reader.teacher_id) for reader in readers}
+    for left in folder.glob("*/"):
+        if left.name.isdecimal() and left.name not in folders:
+            shutil.rmtree(left)
+
+
+def write_manifest(folder: Path, role: Role, readers: Sequence[Reader]) -> None:
+    """Write who may read which folder into the folder of the role."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "manifest.csv", _manifest(role, readers))
+
+
+def _manifest(role: Role, readers: Sequence[Reader]) -> str:
+    """Who may read which folder, as CSV."""
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(("role", "teacher_id", "staff_number", "name", "folder", "classes", "courses", "students"))
+    for reader in readers:
+        who = (role, reader.teacher_id, reader.staff_number, reader.name, str(reader.teacher_id))
+        kinds: tuple[PageKind, ...] = ("class", "course", "student")
+        counts = (len(reader.pages.get(kind, ())) for kind in kinds)
+        rows.writerow([safe_cell(cell) for cell in (*who, *counts)])
+    return text.getvalue()
+
+
+def _write_site(source: Source, folder: Path, pages: Pages, *, has_board: bool) -> dict[str, int]:
+    """Write the pages of a reader, and delete earlier pages and workbooks that are not among them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: (HERE / name).read_text(encoding="utf-8") for name in SHARED}
+    written = sum(_write(folder / name, text) for name, text in files.items())
+    current = {folder / name for name in (*files, "age.js", BOARD_PAGE)}
+    for path, text in _pages(source, pages, has_board=has_board):
+        written += _write(folder / path, text)
+        current.add(folder / path)
+    written += _write(folder / "age.js", age_script(source.origin))
+    for old in {*folder.glob("*.html"), *folder.glob("*/*.html")} - current:
+        old.unlink()
+    for workbook in folder.glob("*/*.xlsx"):
+        if workbook.with_suffix(".html") not in current:
+            workbook.unlink()
+    return {kind: len(keys) for kind, keys in pages.items()} | {WRITTEN: written}
+
+
+def _pages(source: Source, pages: Pages, *, has_board: bool) -> Iterator[tuple[str, str]]:
+    """Each page with its path in the site. The index comes last, after the pages that it links to."""
+    allowed: Pages = {kind: set(keys) for kind, keys in pages.items()}
+    language, school = source.language, source.origin.school.name
+    of_definitions = {
+        "title": DEFINITIONS.in_language(language),
+        "kind": DEFINITIONS,
+        "crumbs": [crumb(school, "index.html"), crumb(DEFINITIONS)],
+        "definitions": source.terms,
+    }
+    yield "definitions.html", render(language, school, of_definitions)
+    for kind in (kind for kind in reversed(tuple(KINDS)) if pages.get(kind)):
+        layouts, own_keys = source.layouts(kind), list(pages[kind])
+        for start in range(0, len(own_keys), BATCH):
+            keys = own_keys[start : start + BATCH]
+            tables = [_by_page(source, layout.section.sheet.query, keys) for layout in layouts]
+            for key in keys:
+                [heading, *others] = [table.get(key, []) for table in tables]
+                if not heading:
+                    continue
+                root, path = ("", "index.html") if kind == "index" else ("../", f"{kind}/{key}.html")
+                [row] = heading
+                sections = [
+                    section_of(layout, rows, allowed, root)
+                    for layout, rows in zip(layouts[1:], others, strict=True)
+                    if layout.section.lists is None or allowed.get(layout.section.lists)
+                ]
+                variables = {
+                    "title": row["_name"],
+                    "kind": KINDS[kind].name,
+                    "crumbs": _crumbs(row, layouts[0].section.links, allowed, root, school, kind),
+                    "facts": facts_of(layouts[0], row, allowed, root),
+                    "has_board": has_board and kind == "index",
+                    "sections": sections,
+                    "root": root,
+                }
+                yield path, render(language, school, variables)
+
+
+def _by_page(source: Source, query: str, keys: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of a query by page."""
+    by_page: dict[str, list[Row]] = {}
+    for row in records(source.con, query, parameters_of(query, source.origin, keys)):
+        by_page.setdefault(row["page"], []).append(row)
+    return by_page
+
+
+def _crumbs(
+    row: Row,
+    links: Links,
+    pages: Pages,
+    root: str,
+    school: str,
+    kind: PageKind,
+) -> list[dict[str, Any]]:
+    """The path from the index by cohort and class to a page."""
+    if kind == "index":
+        return [crumb(school)]
+    places = {link: (row[name], row[key]) for name, (link, key) in links.items()}
+    above: tuple[PageKind, ...] = ("cohort", "class")
+    between = [
+        crumb(str(places[step][0]), f"{root}{step}/{places[step][1]}.html")
+        for step in above
+        if step in places and places[step][1] in pages.get(step, ())
+    ]
+    return [crumb(school, f"{root}index.html"), *between, crumb(row["_name"])]
+
+
+def age_script(origin: Origin) -> str:
+    """The date of the data and its alarms, as a script that sets a variable."""
+    as_of = origin.age.as_of
+    messages = alarms(origin)
+    age = {
+        "as_of": f"{as_of:%Y-%m-%d %H:%M}" if as_of else None,
+        "moment": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None,
+        "old_days": OLD_DAYS,
+        "old": {code: SCRIPT["old"].in_language(code) for code in LANGUAGES},
+        "alarm": {code: " ".join(message.in_language(code) for message in messages) for code in LANGUAGES},
+    }
+    return f"window.campusAge = {json.dumps(age, ensure_ascii=True)};\n"
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a file in place. False: it has this content already."""
+    if path.exists() and path.read_bytes() == text.encode("utf-8"):
+        return False
+    path.parent.mkdir(exist_ok=True)
+    # Not flushed to the disk: after a power cut the next export compares and writes it again.
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+    return True

@@ -1,0 +1,1 @@
+"""Spreadsheets: sheets as data, and the writer of workbooks."""

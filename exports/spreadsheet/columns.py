@@ -1,0 +1,148 @@
+"""The labels and formats of a query's columns, by the published file's dictionary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+
+from exports.spreadsheet.cells import Type, cell, kind_of, type_of
+from exports.spreadsheet.sheets import Column, Kind, Language, Sheet, Words
+
+#: Units that follow a label. Labels name what they count, and cells show the sign of percentages.
+UNITS = {
+    "credits": Words(" (credits)", "（学分）"),
+    "minutes": Words(" (minutes)", "（分钟）"),
+    "percentage points": Words(" (percentage points)", "（百分点）"),
+    "points": Words(" (points)", "（分）"),
+    "sd": Words(" (standard deviations)", "（标准差）"),
+    "weeks": Words(" (weeks)", "（周）"),
+}
+#: Types of datasets and reports have this scale or more, whatever the decimals of their values.
+LARGE_SCALE = 12
+#: The spelling of abbreviations in names.
+SPELLED = {"id": "ID", "ids": "IDs", "gpa": "GPA", "sd": "SD", "url": "URL", "z": "Z"}
+#: Schemas whose columns have the platform's labels, at the beginning of their descriptions.
+NAMED_BY_PLATFORM = ("datasets", "reports")
+
+
+@dataclass(frozen=True)
+class SheetColumn:
+    """A column of a sheet in one language."""
+
+    name: str
+    label: str
+    kind: Kind
+    #: SQL for the cells.
+    cell: str
+    #: Decimals. None: as many as the value has.
+    places: int | None
+    #: Has a unit, unlike an id.
+    has_unit: bool
+    groups: tuple[str, ...]
+    #: In characters. 0: fits the content.
+    width: float
+    words: Mapping[str, str]
+    signed: bool = False
+    stays: bool = False
+    #: Some text takes several lines.
+    wraps: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The dictionary's entry of a column."""
+
+    label: Words
+    unit: str | None
+
+
+def sheet_columns(
+    con: duckdb.DuckDBPyConnection, sheet: Sheet, parameters: Mapping[str, Any], language: Language
+) -> tuple[SheetColumn, ...]:
+    """The columns of a sheet's query in their order. A column without a label in the sheet or its sources
+    gets a label made of its name."""
+    description = con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
+    entries = _entries(con, sheet.sources)
+    columns = [
+        _shown(name, str(type), sheet.columns.get(name, Column()), entries, language)
+        for name, type, *_ in description or ()
+    ]
+    return _distinct_labels(columns)
+
+
+def _shown(
+    name: str, type_name: str, column: Column, entries: Mapping[str, Entry], language: Language
+) -> SheetColumn:
+    entry = entries.get(name) or Entry(Words(english(name), name), None)
+    unit = entry.unit if column.unit is None else column.unit
+    type = type_of(type_name)
+    kind = column.kind or kind_of(type, unit)
+    label = (column.label or entry.label).in_language(language)
+    if unit and kind != "percent" and type.is_number:
+        label += UNITS.get(unit, Words("", "")).in_language(language)
+    return SheetColumn(
+        name=name,
+        label=label,
+        kind=kind,
+        cell=cell(name, type, kind),
+        places=_places(type) if column.places is None else column.places,
+        has_unit=bool(unit),
+        groups=tuple(group.in_language(language) for group in column.groups),
+        width=column.width or 0,
+        words={code: words.in_language(language) for code, words in column.words.items()},
+        signed=column.signed,
+        stays=column.stays,
+    )
+
+
+def _places(type: Type) -> int | None:
+    """The decimals of a type; None: the type does not show them."""
+    return None if type.name in ("FLOAT", "DOUBLE") or type.scale >= LARGE_SCALE else type.scale
+
+
+def _distinct_labels(columns: list[SheetColumn]) -> tuple[SheetColumn, ...]:
+    """Add the column's name to repeated labels."""
+    times = Counter((column.groups, column.label) for column in columns)
+    return tuple(
+        column
+        if times[column.groups, column.label] == 1
+        else replace(column, label=f"{column.label} [{column.name}]")
+        for column in columns
+    )
+
+
+def english(name: str) -> str:
+    """A label made of a column's name: student_id becomes Student ID, student_name becomes Student."""
+    words = [SPELLED.get(word, word) for word in name.split("_") if word]
+    if len(words) > 1 and words[-1] in ("name", "names"):
+        words[-2:] = [words[-2] + "s" * (words[-1] == "names")]
+    label = " ".join(words) or name
+    return label[0].upper() + label[1:]
+
+
+def platform_label(description: str) -> str:
+    """The platform's label, at the beginning of a description."""
+    return description.split(". ")[0].removesuffix(" (personal)")
+
+
+def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[str, Entry]:
+    """The dictionary's entries by column, from the first source with the column."""
+    entries: dict[str, Entry] = {}
+    for source in sources:
+        schema, table = source.split(".", 1)
+        rows = con.execute(
+            "SELECT column_name, description, label_zh, unit FROM quality.dictionary "
+            "WHERE schema_name = ? AND table_name = ? AND column_name IS NOT NULL",
+            [schema, table],
+        ).fetchall()
+        for name, description, label_zh, unit in rows:
+            label = Words(english(name), label_zh or name)
+            if schema in NAMED_BY_PLATFORM and description and not name.startswith("_"):
+                text = platform_label(description)
+                label = Words(text, text)
+            entries.setdefault(name, Entry(label, unit))
+    return entries

@@ -1,0 +1,1 @@
+"""The connection of a run: runtime, outage, capabilities."""

@@ -1,0 +1,158 @@
+"""Loads the files that a school keeps itself: `$CAMPUS_HOME/inputs/<school>/interventions.csv`, or .xlsx, and
+exported lists of early warning with notes beside it.
+
+The files are the truth: a load replaces the school's slice. A line that is refused is in quarantine with its
+reason, and the other lines load. A file that cannot be read, and a file that is gone, leave the rows as they
+were."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from campus.files.table_file import FileContent, TableError, read_file, table_in
+from campus.inputs.interventions import Lines, Student, Students, gather, line_of, read_lines
+from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
+from campus.registry import INTERVENTIONS, RESOURCES
+from campus.sources.gathered import Collector, Gathered
+from loading.connection.runtime import Cause, Runtime
+from loading.slices.commit import Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import open_stage
+from loading.tables import TABLES, slice_of
+from warehouse.files import unusable
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import DELETED_AT, Slice
+from warehouse.load.logs.load_log import now
+
+FOLDER = "inputs"
+#: The addresses of teachers, which are no rows of the warehouse (campus/inputs/readers.py).
+READERS_FILE = "readers.csv"
+NAMES = tuple(f"{INTERVENTIONS.name}{ending}" for ending in (".csv", ".xlsx"))
+#: The exported lists with notes, by the export's names of files.
+LISTS = "early_warning*.xlsx"
+STUDENTS = RESOURCES["students"]
+STAYS = "its rows stay. Put it back, or leave a file with the headings alone"
+#: The refused lines that a message has at most.
+MAX_LINES = 5
+
+
+def input_files(home: Path, school_id: int) -> list[Path]:
+    """A school's log of talks and measures, and the lists beside it; empty: the school keeps none. Raises
+    TableError for any other files."""
+    folder = home / FOLDER / str(school_id)
+    files = _files(folder)
+    logs = [path for path in files if path.name.lower() in NAMES]
+    lists = [path for path in files if path.match(LISTS)]
+    if len(logs) > 1:
+        raise TableError(f"{folder} has {' and '.join(NAMES)}: keep one of them")
+    if lists and not logs:
+        # Otherwise a log that is gone would look like one whose lines were all removed.
+        raise TableError(
+            f"{folder} has lists and no {' or '.join(NAMES)}: begin it by campus inputs template"
+        )
+    if len(files) > len(lists) and not logs:
+        raise TableError(f"{folder} has a file by another name than {' or '.join(NAMES)}: rename it")
+    return [*logs, *lists]
+
+
+def misplaced_files(home: Path) -> list[str]:
+    """A message if files lie in the folder of inputs itself, and so belong to no school."""
+    folder = home / FOLDER
+    files = _files(folder)
+    return [f"{len(files)} files in {folder} belong into {folder}/<school id>/: not loaded"] if files else []
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files in a folder that may be loaded: without addresses, and without hidden and lock files of
+    spreadsheet programs (`.`, `~`)."""
+    files = (path for path in folder.glob("[!.~]*") if not path.is_dir())
+    return sorted(path for path in files if path.name != READERS_FILE)
+
+
+def has_inputs(runtime: Runtime) -> bool:
+    """Whether a school keeps a file, or has kept one that was loaded."""
+    return (runtime.home / FOLDER).exists() or _has_rows(runtime.lake)
+
+
+def load_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None:
+    """Load the file of a school; None: there is none, and never was. A failure is an outcome."""
+    context = SliceContext.of(runtime, cause, INTERVENTIONS, slice_of(INTERVENTIONS, school_id))
+    try:
+        paths = input_files(runtime.home, school_id)
+        if not paths:
+            folder = runtime.home / FOLDER / str(school_id)
+            message = f"{folder} has no {' or '.join(NAMES)} any more; {STAYS}"
+            return fail_slice(context, message) if _has_rows(runtime.lake, context.slice) else None
+        gathered = read_inputs(runtime.lake, school_id, paths, now().date())
+    except TableError as error:
+        return fail_slice(context, str(error))
+    except OSError as error:
+        return fail_slice(context, unusable(error))
+    with open_stage(context) as stage:
+        collector = Collector(INTERVENTIONS, str(context.slice), stage.write)
+        collector.add(gathered)
+        collector.flush()
+        reading = reading_of(stage.context, stage.writer, collector.account)
+        reading = replace(reading, notes=_refused_lines(gathered))
+        return commit_slice(stage.context, reading, guard_of(stage.context), collector.account.began)
+
+
+def read_inputs(lake: Lake, school_id: int, paths: Sequence[Path], today: date) -> Gathered:
+    """The rows of a school's log and lists, and their refused lines. Raises TableError and OSError."""
+    students = _students(lake, school_id, paths[0])
+    return gather(*(_lines(path, students, today) for path in paths))
+
+
+def _lines(path: Path, students: Students, today: date) -> Lines:
+    content = _read_still(path)
+    if path.match(LISTS):
+        return read_lines(lines_of_list(table_in(content, [*TALK_DATE, *NOTE])), students, today, path)
+    return read_lines(table_in(content), students, today, path)
+
+
+def _students(lake: Lake, school_id: int, path: Path) -> Students:
+    students_table = TABLES[STUDENTS.name]
+    columns = ["id", "usin", "outer_id", "name", "deleted_at", DELETED_AT]
+    rows = (
+        lake.read(students_table, slice_of(STUDENTS, school_id), columns, alive=False).to_pylist()
+        if lake.holds(students_table)
+        else []
+    )
+    if not rows:
+        raise TableError(f"{path}: the students of school {school_id} are not loaded yet")
+    return Students(
+        Student(
+            row["id"],
+            row["usin"],
+            row["outer_id"],
+            row["name"],
+            is_deleted=(row["deleted_at"] or row[DELETED_AT]) is not None,
+        )
+        for row in rows
+    )
+
+
+def _read_still(path: Path) -> FileContent:
+    """Read a file that nobody writes meanwhile. Raises TableError and OSError."""
+    before = _state(path)
+    file = read_file(path)
+    if _state(path) != before:
+        raise TableError(f"{path} was changed while it was read: it is read again with the next load")
+    return file
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _has_rows(lake: Lake, slice_: Slice | None = None) -> bool:
+    return lake.read(TABLES[INTERVENTIONS.name], slice_, ["date"]).num_rows > 0
+
+
+def _refused_lines(gathered: Gathered) -> tuple[str, ...]:
+    """The first refused lines with their reasons."""
+    lines = [f"{line_of(bad)}: {bad.reason}" for bad in sorted(gathered.bad, key=line_of)]
+    rest = len(lines) - MAX_LINES
+    return (*lines[:MAX_LINES], *([f"and {rest} more"] if rest > 0 else []))

@@ -1,0 +1,1 @@
+"""Loads one slice: strategy, stage, commit."""

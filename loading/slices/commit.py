@@ -1,0 +1,185 @@
+"""Commits a slice to the lake, logs the load and returns its outcome."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import duckdb
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from campus.registry import ResourceSpec
+from campus.sources.gathered import Account
+from loading.forgotten import without_forgotten
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import open_stage
+from warehouse.lake.tables import Slice
+from warehouse.load.commit import Guard, Outcome, SliceError, balance, commit
+from warehouse.load.history.change_log import record_changes
+from warehouse.load.logs.load_log import record_failure, record_load
+from warehouse.load.merge import RowCounts
+from warehouse.load.slice_reading import BadRow, Drift, SliceReading
+from warehouse.load.stage import StageWriter
+
+# The errors between reading a slice and its commit. Each concerns one slice, and the other slices go on.
+STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The outcome of one slice in this run."""
+
+    spec: ResourceSpec
+    slice: Slice
+    #: ok, warning, failed, or skipped where this run's cause had committed the slice before.
+    status: str
+    message: str = ""
+    #: None: nothing was committed.
+    outcome: Outcome | None = None
+    #: Counts of requests, pages, retries and bytes.
+    traffic: Mapping[str, int] | None = None
+    #: From the first request to the commit.
+    seconds: float = 0.0
+    #: Whether the load failed because the credentials may not read the slice, or the platform does not have
+    #: it.
+    refused: bool = False
+    #: The platform's count of the rows of a slice that is unchanged.
+    alive: int | None = None
+
+
+@dataclass
+class Planned:
+    """The plan of a school's datasets or reports."""
+
+    #: The outcomes of their metadata.
+    loaded: list[Loaded] = field(default_factory=list)
+    #: The keys of the partitions.
+    partitions: list[str] = field(default_factory=list)
+    #: Messages for the operator to read.
+    notes: list[str] = field(default_factory=list)
+    #: Messages about problems that the operator must correct.
+    problems: list[str] = field(default_factory=list)
+
+
+def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard, began: float) -> Loaded:
+    """Commit the rows that were read of a slice. A failure is an outcome, and is not raised.
+
+    Args:
+        began: Start of the reading, by the monotonic clock."""
+    lake, table, slice = context.runtime.lake, context.table, context.slice
+    try:
+        reading = without_forgotten(lake, table, slice, reading)
+        outcome = commit(lake, table, slice, reading, guard, context.runtime.scratch)
+    except (SliceError, *STORAGE_ERRORS) as error:
+        return fail_slice(context, str(error), reading.traffic)
+    seconds = time.monotonic() - began
+    return Loaded(context.spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+
+
+def confirm_slice(context: SliceContext, account: Account, total: int | None) -> Loaded:
+    """Log a load of an unchanged slice: the lake already had all rows that the platform sent.
+
+    Args:
+        total: Rows by the platform's count. None: the platform was not asked."""
+    runtime, cause, table, slice = context.runtime, context.cause, context.table, context.slice
+    if table.tracks_changes:
+        # The sync that committed the rows may have ended before it logged what it changed.
+        record_changes(runtime.lake, table, slice, runtime.scratch)
+    traffic = traffic_of(account)
+    record_load(
+        runtime.lake,
+        table,
+        slice,
+        {
+            "sync_id": cause.sync_id,
+            "run_id": cause.run_id,
+            "started_at": cause.started_at,
+            "status": "ok",
+            "message": "",
+            "complete": True,
+            "whole": False,
+            "server_total": total,
+            **balance(RowCounts(unchanged=account.received), account.received),
+            **traffic,
+        },
+    )
+    seconds = time.monotonic() - account.began
+    return Loaded(context.spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
+
+
+def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
+    """Commit that a slice has no rows left, as far as the guard allows. `retires`: as in `SliceReading`."""
+    account = Account()
+    with open_stage(context) as stage:
+        reading = replace(reading_of(context, stage.writer, account), retires=retires)
+        return commit_slice(context, reading, guard, account.began)
+
+
+def retire_slice(context: SliceContext, *, is_sure: bool = False) -> Loaded:
+    """Empty a slice that is gone from the platform, if its guard allows it. `is_sure`: ignore the guard."""
+    guard = guard_of(context)
+    return empty_slice(context, replace(guard, allowed=True) if is_sure else guard, retires=True)
+
+
+def guard_of(context: SliceContext) -> Guard:
+    """The guard of a slice. A school has few semesters, and all its data depends on them, so even one
+    semester is guarded. Reports are not guarded: their rows change with the report and with the operator's
+    choice."""
+    spec, guard = context.spec, context.runtime.guard
+    if spec.sliced_by == "report":
+        return replace(guard, allowed=True)
+    return replace(guard, handful=0) if spec.lists_semesters else guard
+
+
+def fail_slice(context: SliceContext, message: str, traffic: Mapping[str, int] | None = None) -> Loaded:
+    """Log that a slice could not be loaded; its rows stay."""
+    record_failure(
+        context.runtime.lake,
+        context.table,
+        context.slice,
+        message=message,
+        sync_id=context.cause.sync_id,
+        run_id=context.cause.run_id,
+        started_at=context.cause.started_at,
+    )
+    return Loaded(context.spec, context.slice, "failed", message, None, traffic)
+
+
+def traffic_of(account: Account) -> dict[str, int]:
+    """The requests that a reading took, as the load log counts them."""
+    tally = account.tally
+    return {
+        "requests": tally.requests,
+        "pages": tally.pages,
+        "retries": tally.retries,
+        "bytes": tally.bytes,
+    }
+
+
+def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> SliceReading:
+    """The staged rows of a slice with its account; callers add the rest by `replace`."""
+    cause = context.cause
+    return SliceReading(
+        staged=writer.finish(),
+        compares=cause.full,
+        received=account.received,
+        complete=account.complete,
+        sync_id=cause.sync_id,
+        run_id=cause.run_id,
+        started_at=cause.started_at,
+        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(context.slice)) for bad in account.bad),
+        server_total=account.server_total,
+        drift=tuple(
+            Drift(drift.kind, drift.field, drift.sample or None, rows)
+            for drift, rows in account.drift.items()
+        ),
+        traffic=traffic_of(account),
+    )
+
+
+def in_words(failed: Sequence[Loaded]) -> str:
+    """The failed slices, a line for each reason."""
+    slices_by_reason: dict[str, list[str]] = {}
+    for loaded in failed:
+        slices_by_reason.setdefault(loaded.message, []).append(f"{loaded.spec.name} {loaded.slice}")
+    return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())

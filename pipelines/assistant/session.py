@@ -1,0 +1,183 @@
+"""The published file as an assistant sees it, and one query on it under limits."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from exports.suppression import shown
+from pipelines.assistant.statements import Refused, check_statement
+from pipelines.measures import Unanswerable, measured
+from pipelines.settings.options import AssistantOptions
+from warehouse.identifiers import literal, relation
+from warehouse.privacy import PERSONAL
+from warehouse.publish.audiences import visible_tables
+from warehouse.published.audiences import Audience
+from warehouse.published.reading import Config, opened_shards
+from warehouse.published.shards import Published
+
+#: The database with the views that an assistant may read.
+DATABASE = "assistant"
+SCHEMAS = ("core", "marts", "quality")
+#: The classes of columns that are absent. Traits of single people would rebuild the numbers of small groups.
+HIDDEN = PERSONAL | {"trait"}
+#: Nothing outside the database can be read, and nobody can change that.
+LOCKED = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
+TYPES = """
+    SELECT schema_name || '.' || table_name, column_name, data_type
+    FROM duckdb_columns() WHERE database_name = 'campus'
+"""
+#: The entries of the dictionary about what an assistant sees.
+DICTIONARY = """
+    CREATE TABLE assistant.quality.dictionary AS
+    SELECT entry.* FROM campus.quality.dictionary AS entry
+    SEMI JOIN (
+        SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE database_name = 'assistant'
+        UNION ALL
+        SELECT schema_name, view_name, NULL FROM duckdb_views() WHERE database_name = 'assistant'
+    ) AS visible
+    ON entry.schema_name = visible.schema_name AND entry.table_name = visible.table_name
+        AND entry.column_name IS NOT DISTINCT FROM visible.column_name
+"""
+#: Characters of a text and items of a list. The rest is cut.
+LONGEST = 1000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of a query. `is_cut`: there are more."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Session:
+    """A connection to what an assistant may see. `tables`: their columns, by `schema.table`."""
+
+    con: duckdb.DuckDBPyConnection
+    options: AssistantOptions
+    tables: Mapping[str, list[str]]
+    #: On the whole published file, for the server's own measures alone.
+    whole: duckdb.DuckDBPyConnection
+
+    def ask(self, statement: str) -> Answer:
+        """Run one SELECT. Raises Refused, also if it takes too long or too much memory."""
+        with self.limited(self.con):
+            check_statement(self.con, statement, self.tables)
+            done = self.con.execute(statement)
+            columns = [name for name, *_ in done.description or ()]
+            return self._answer(columns, done.fetchmany(self.options.rows + 1))
+
+    def measure(self, name: str, by: Sequence[str], days: Mapping[str, date]) -> Answer:
+        """A measure of the catalogue, split by dimensions. Raises Refused."""
+        with self.limited(self.whole):
+            return self._answer(*measured(self.whole, name, by, days, (), personal=self.options.personal))
+
+    def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        """The rows of a query of the server's own."""
+        done = self.con.execute(query, parameters)
+        names = [name for name, *_ in done.description or ()]
+        return [dict(zip(names, map(cell, row), strict=True)) for row in done.fetchall()]
+
+    def _answer(self, columns: list[str], rows: Sequence[Sequence[Any]]) -> Answer:
+        shown_rows = rows[: self.options.rows]
+        return Answer(columns, [list(map(cell, row)) for row in shown_rows], len(rows) > len(shown_rows))
+
+    @contextmanager
+    def limited(self, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """End what takes longer than it may. Raises Refused for it, and for each error of DuckDB."""
+        alarm = threading.Timer(self.options.seconds, con.interrupt)
+        alarm.start()
+        try:
+            yield
+        except duckdb.InterruptException as error:
+            raise Refused(
+                f"the query took longer than {self.options.seconds} seconds: ask for less"
+            ) from error
+        except duckdb.OutOfMemoryException as error:
+            raise Refused("the query needs more memory than it may have: ask for less") from error
+        except (duckdb.Error, Unanswerable) as error:
+            raise Refused(str(error)) from error
+        finally:
+            alarm.cancel()
+
+
+def cell(value: Any) -> Any:
+    """A value as JSON has it. Null and what is not a number are null; a long text is cut."""
+    if isinstance(value, Decimal | float):
+        return float(value) if isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, list | tuple):
+        return list(map(cell, value[:LONGEST]))
+    if isinstance(value, dict):
+        return {str(key): cell(own) for key, own in islice(value.items(), LONGEST)}
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+@contextmanager
+def session(published: Published, options: AssistantOptions) -> Iterator[Session]:
+    """Open the published file with the tables and columns that an assistant may see.
+
+    Unless `options.personal`, columns of the classes HIDDEN and of no class are absent, and rows of guardians
+    too. Numbers of rows about few people are null. Raises duckdb.Error, FileNotFoundError,
+    PublicationBroken."""
+    config: Config = {"memory_limit": options.memory_limit, "threads": 2, "temp_directory": ""}
+    with _attached(published, config) as con:
+        without = frozenset[str]() if options.personal else HIDDEN
+        tables = list(visible_tables(con, Audience(DATABASE, Path(), SCHEMAS, without)))
+        types = defaultdict[str, dict[str, str]](dict)
+        for name, column, data_type in con.execute(TYPES).fetchall():
+            types[name][column] = data_type
+        con.execute(f"ATTACH ':memory:' AS {DATABASE}")
+        for schema in SCHEMAS:
+            con.execute(f"CREATE SCHEMA {DATABASE}.{schema}")
+        visible: dict[str, list[str]] = {}
+        for table in tables:
+            full = f"{table.schema}.{table.name}"
+            visible[full] = list(table.columns)
+            columns = ", ".join(shown({name: types[full][name] for name in table.columns}))
+            con.execute(
+                f"CREATE VIEW {DATABASE}.{relation(full)} AS "
+                f"SELECT {columns} FROM campus.{relation(full)} WHERE {table.condition}"
+            )
+        con.execute(f"DROP VIEW {DATABASE}.quality.dictionary")
+        con.execute(DICTIONARY)
+        whole = con.cursor()
+        whole.execute("USE campus")
+        con.execute(f"USE {DATABASE}")
+        for name, value in LOCKED.items():
+            con.execute(f"SET {name} = {value}")
+        yield Session(con, options, visible, whole)
+
+
+@contextmanager
+def _attached(published: Published, config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with the published file as the database `campus`, where other databases may be made."""
+    if isinstance(published, Path):
+        with closing(duckdb.connect(config=dict(config))) as con:
+            con.execute(f"ATTACH {literal(str(published))} AS campus (READ_ONLY)")
+            yield con
+    else:
+        with opened_shards(published, config) as (con, _):
+            yield con

@@ -1,0 +1,1 @@
+"""The nightly schedule, and the schedule and sensors of exports."""

@@ -1,0 +1,95 @@
+"""The work of `campus export`, and the options that it shares with the assets of the same files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, export
+from exports.schema import SCHEMA
+from exports.site.nightly import READERS, WRITTEN, pages_in
+from exports.site.sections import SITE, WORKBOOK, Role
+from exports.spreadsheet.sheets import Format
+from pipelines.cli.terminal.display import fail, print_error, print_line
+from pipelines.publication.published_file import why_unreadable
+from pipelines.settings.settings import Settings
+from warehouse.published.shards import PublicationBroken
+
+
+def run_export(
+    settings: Settings,
+    names: Sequence[str],
+    *,
+    format: Format | None = None,
+    folder: Path | None = None,
+    roles: Sequence[Role] = (),
+    schools: Sequence[int] = (),
+) -> int:
+    """Write files and print their paths. `names` empty: those of campus.yaml. Returns the exit status."""
+    if problem := why_unreadable(settings.published):
+        return fail(problem)
+    options = export_options(settings, format, folder)
+    if names:
+        options = replace(options, roles=tuple(roles) or ("head",), is_nightly=False)
+    names = names or configured_names(settings)
+    ends = []
+    try:
+        for end in export(settings.published, names, schools or settings.school_ids, options):
+            _report(end)
+            ends.append(_status(end))
+    except (duckdb.Error, PublicationBroken) as error:
+        return fail(error)
+    if not ends:
+        print_line(f"Nothing to write: the published file has no {', '.join(names) or 'exports'}.")
+    return max(ends, default=0)
+
+
+def configured_names(settings: Settings) -> list[str]:
+    """The workbooks, tables and site that campus.yaml names."""
+    options = settings.options.exports
+    return [*options.workbooks, *options.tables, *([SITE] if options.site else [])]
+
+
+def export_options(settings: Settings, format: Format | None = None, folder: Path | None = None) -> Options:
+    """How files are written. Old files are deleted in the home only, never in another folder."""
+    options = settings.options.exports
+    return Options(
+        folder=folder or settings.home / "exports",
+        format=format or options.format,
+        language=options.language,
+        keep=None if folder else options.keep,
+        names=options.board_names,
+        guardians=options.guardians,
+        demographics=options.oneroster_demographics,
+        roles=options.site,
+        is_nightly=folder is None,
+        owners=settings.options.ui.owners,
+    )
+
+
+def _report(end: Written | Failed) -> None:
+    if isinstance(end, Failed):
+        print_error(f"{end.what}: {end.problem}")
+        return
+    if end.name == SITE:
+        print_line(
+            f"{end.path}: {pages_in(end.rows):,} pages, {end.rows.get(WRITTEN, 0):,} files new or changed"
+        )
+        return
+    if end.name == SCHEMA:
+        print_line(f"{end.path}: {end.rows['tables']:,} tables")
+        return
+    if end.name == WORKBOOK:
+        print_line(f"{end.path}: {end.rows[WRITTEN]:,} workbooks for {end.rows[READERS]:,} teachers")
+        return
+    if end.name in OF_THE_FILE:
+        print_line(f"{end.path}: {end.rows['tables']:,} tables")
+        return
+    count = f"{sum(end.rows.values()):,} rows" if any(end.rows.values()) else "no rows, and the file says so"
+    print_line(f"{end.path}: {count}")
+
+
+def _status(end: Written | Failed) -> int:
+    """The exit status; a wrong name is wrong usage, or a mistake in campus.yaml."""
+    return 2 if isinstance(end, Unknown) else int(isinstance(end, Failed))

@@ -1,0 +1,111 @@
+"""Compiles the catalogue of measures for `make models`: the texts that dbt's ymls take, and a check for each
+place that shows measures."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from warehouse.identifiers import listed, literal, quoted
+from warehouse.metrics import TABLE, Base, Place, catalogue
+from warehouse.publish.models.dbt_project import PROJECT
+
+#: The texts that a model's yml takes by `doc('<measure>')`.
+DOCS = PROJECT / "models" / "metrics.md"
+
+
+def metric_docs() -> str:
+    """The content of DOCS: the definition of each measure."""
+    blocks = ["{# `make models` writes this file from metrics.yml. #}"]
+    for name, metric in catalogue().metrics.items():
+        blocks.append(f"{{% docs {name} %}}\n{metric.definitions()[0]}\n{{% enddocs %}}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def check_nodes(nodes: dict[str, Any]) -> dict[str, Any]:
+    """The checks that each place shows the measures, as nodes of dbt's manifest. `nodes`: the manifest's."""
+    keys = {f"{node['schema']}.{node['name']}": key for key, node in nodes.items() if "schema" in node}
+    checks = {}
+    for place in catalogue().places:
+        base_name = catalogue().metrics[next(iter(place.columns.values()))].base
+        base = catalogue().bases[base_name]
+        grain = list(place.by)[-1].removesuffix("_id").removesuffix("_name")
+        name = f"{place.table.partition('.')[2]}_same_{base_name}_by_{grain}"
+        checks[f"test.campus.{name}"] = {
+            "unique_id": f"test.campus.{name}",
+            "resource_type": "test",
+            "schema": "quality",
+            "name": name,
+            "alias": name,
+            "attached_node": keys[place.table],
+            "description": f"Each value equals the measure: {', '.join(_measures(place))}",
+            "original_file_path": "metrics.yml",
+            "compiled_code": _sql(place, base, _types(nodes[keys[place.table]])),
+            "test_metadata": {"name": "same_measure", "kwargs": {}, "namespace": None},
+            "config": {
+                "materialized": "test",
+                "meta": {},
+                "fail_calc": "count(*)",
+                "warn_if": "!= 0",
+                "error_if": "!= 0",
+                "severity": "warn",
+                "store_failures": True,
+            },
+            "columns": {},
+            "depends_on": {"nodes": sorted({keys[table] for table in (place.table, *base.tables)})},
+        }
+    return checks
+
+
+def _measures(place: Place) -> Iterator[str]:
+    for column, name in place.columns.items():
+        yield name if column == name else f"{column} ({name})"
+
+
+def _types(node: dict[str, Any]) -> dict[str, str]:
+    """The type of each column, by its contract."""
+    return {name: column["data_type"] for name, column in node["columns"].items()}
+
+
+def _sql(place: Place, base: Base, types: dict[str, str]) -> str:
+    """The query for values that differ from the measure."""
+    dimensions = catalogue().dimensions
+    shared = Counter(column for dimension in dimensions.values() for column in dimension.columns)
+    split = [
+        name
+        for name, dimension in dimensions.items()
+        if any(column in place.by and shared[column] == 1 for column in dimension.columns)
+    ]
+    query = base.query.replace('"by"', f"[{', '.join(map(literal, split))}]")
+    keys = listed(list(place.by))
+    measures = [
+        f"{catalogue().metrics[name].shown(types[column])} AS {quoted(f'measured {column}')}"
+        for column, name in place.columns.items()
+    ]
+    shown = [f"{sql} AS {quoted(f'place {name}')}" for name, sql in place.by.items()]
+    joined = (
+        f"shown.{quoted(f'place {name}')} IS NOT DISTINCT FROM measured.{quoted(name)}" for name in place.by
+    )
+    different = (
+        f"shown.{quoted(column)} <> measured.{quoted(f'measured {column}')} "
+        f"OR (shown.{quoted(column)} IS NOT NULL AND measured.{quoted(f'measured {column}')} IS NULL)"
+        for column in place.columns
+    )
+    sql = f"""
+    WITH measured AS (
+        SELECT {keys}, {", ".join(measures)}
+        FROM ({query})
+        GROUP BY {keys}
+    ),
+
+    shown AS (
+        SELECT {", ".join(shown)}, {listed(list(place.columns))}
+        FROM {place.table}
+        WHERE {place.condition}
+    )
+
+    SELECT *
+    FROM shown
+    LEFT JOIN measured ON {" AND ".join(joined)}
+    WHERE {" OR ".join(different)}
+"""
+    return TABLE.sub(r'"campus"."\1"."\2"', sql)

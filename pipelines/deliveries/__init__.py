@@ -1,0 +1,1 @@
+"""Mails that bring teachers their pages or workbooks."""

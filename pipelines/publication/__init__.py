@@ -1,0 +1,1 @@
+"""The sensors that publish campus.duckdb, or shards, after loads."""

@@ -1,0 +1,21 @@
+"""Each reading takes the base data requests that its golden file has, and no more."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kits.cases import the_rest_slow
+from tests.kits.requests.readings import FOR_BASE_DATA
+from tests.kits.requests.recorded_nights import (
+    BASE_DATA,
+    Reading,
+    differing,
+    name_of,
+)
+
+
+@pytest.mark.parametrize("reading", the_rest_slow(0, FOR_BASE_DATA), ids=name_of)
+def test_requests_equal_the_golden_file(reading: Reading, new_home: Callable[[], Path]) -> None:
+    difference = differing(new_home(), "base_data.txt", BASE_DATA, reading)
+    assert not difference, difference

@@ -1,0 +1,16 @@
+"""Each reading takes the requests for v1 and attendance that its golden file has, and no more."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kits.cases import the_rest_slow
+from tests.kits.requests.readings import FOR_V1
+from tests.kits.requests.recorded_nights import V1, Reading, differing, name_of
+
+
+@pytest.mark.parametrize("reading", the_rest_slow(0, FOR_V1), ids=name_of)
+def test_requests_equal_the_golden_file(reading: Reading, new_home: Callable[[], Path]) -> None:
+    difference = differing(new_home(), "v1.txt", V1, reading)
+    assert not difference, difference

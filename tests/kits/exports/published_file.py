@@ -1,0 +1,93 @@
+"""A small published file, and what a spreadsheet program sees in what is made of it."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import openpyxl
+from openpyxl.worksheet.worksheet import Worksheet
+
+from exports.export import Failed, Options, Written, export
+from exports.source import Origin, School
+from exports.spreadsheet.sheets import Sheet, Words, Workbook
+from exports.spreadsheet.writer import write_workbook
+from warehouse.publish.models.dbt_project import PROJECT, fingerprint
+
+SCHOOL = School(101, "启明实验学校")
+ORIGIN = Origin(SCHOOL, "20260301T020000", datetime(2026, 3, 1, 2))
+ANY = Words("Any", "任意")
+
+
+def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str] | None = None) -> Path:
+    """Write a file of two schools, 101 and 102, with these tables besides. `units` by column."""
+    path.unlink(missing_ok=True)
+    with closing(duckdb.connect(str(path))) as con:
+        for schema in ("core", "marts", "datasets", "reports", "quality"):
+            con.execute(f"CREATE SCHEMA {schema}")
+        con.execute(
+            "CREATE TABLE core.dim_school AS SELECT * FROM "
+            "(VALUES (101, '启明实验学校', false), (102, '江畔中学', false), (103, '旧校', true)) "
+            "schools (school_id, school_name, is_deleted)"
+        )
+        con.execute(
+            "CREATE TABLE quality.publication AS "
+            "SELECT '20260301T020000' AS generation, TIMESTAMP '2026-03-01 02:00:00' AS published_at, "
+            f"'{fingerprint(PROJECT.parent)}' AS models_version"
+        )
+        con.execute(
+            "CREATE TABLE quality.load_log AS SELECT *, finished_at AS started_at, 'ok' AS status, "
+            "true AS complete, true AS whole, 1 AS requests FROM (VALUES "
+            "(101, 'students', '101', TIMESTAMP '2026-03-01 01:30:00'), "
+            "(102, 'students', '102', TIMESTAMP '2026-02-28 01:00:00')) "
+            "loads (_school_id, resource, slice, finished_at)"
+        )
+        con.execute(
+            "CREATE TABLE core.dim_semester (school_id BIGINT, semester_id BIGINT, semester_name VARCHAR, "
+            "is_current BOOLEAN, first_day DATE)"
+        )
+        con.execute("CREATE TABLE marts.early_warning (school_id BIGINT, semester_id BIGINT)")
+        con.execute(
+            "CREATE TABLE quality.semester_calendars (_school_id BIGINT, semester_id BIGINT, "
+            "v1_semester_id BIGINT)"
+        )
+        con.execute("CREATE TABLE core.never_loaded (school_id BIGINT, semester_id BIGINT, resource VARCHAR)")
+        for statement in statements:
+            con.execute(statement)
+        con.execute(
+            "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, "
+            "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS unit, "
+            "NULL::VARCHAR[] AS stands_on FROM duckdb_columns() "
+            "UNION ALL SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL FROM duckdb_tables()"
+        )
+        for column, unit in (units or {}).items():
+            con.execute("UPDATE quality.dictionary SET unit = ? WHERE column_name = ?", [unit, column])
+    return path
+
+
+def write(folder: Path, query: str, *, for_paper: bool = False, **said: Any) -> Worksheet:
+    """The worksheet that a query becomes, in English. `said`: of the sheet."""
+    sheet = Sheet(name=ANY, about=ANY, query=query, **said)
+    target = folder / "written.xlsx"
+    with duckdb.connect() as con:
+        con.execute("CREATE SCHEMA quality")
+        con.execute(
+            "CREATE TABLE quality.dictionary (schema_name VARCHAR, table_name VARCHAR, column_name VARCHAR, "
+            "description VARCHAR, label_zh VARCHAR, unit VARCHAR)"
+        )
+        write_workbook(con, Workbook("any", ANY, ANY, (sheet,), for_paper=for_paper), ORIGIN, target, "en")
+    return openpyxl.load_workbook(target)["Any"]
+
+
+def cells(sheet: Worksheet) -> list[tuple[Any, ...]]:
+    """The values below the header."""
+    return list(sheet.iter_rows(min_row=2, values_only=True))
+
+
+def exported(file: Path, *names: str, schools: Sequence[int] | None = None, **options: Any) -> list[Written]:
+    """Export and expect no failure."""
+    ends = list(export(file, names, schools, Options(**options)))
+    assert not [end for end in ends if isinstance(end, Failed)]
+    return [end for end in ends if isinstance(end, Written)]

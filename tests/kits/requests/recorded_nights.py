@@ -1,0 +1,220 @@
+"""The requests of a small school's first two nights, for each reading of what the specification leaves open.
+
+Requests that differ in ids, dates, watermarks or the number of a later page count as the same request. Only
+one request is in flight at a time, so that each recording has the same requests. `make requests` records the
+golden files again."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pipelines.settings.options import DatasetOptions, ReportOptions
+from simulator.process import RunningSimulator
+from simulator.readings import Readings
+from tests.kits.requests.golden_file import (
+    FAILED,
+    FIRST,
+    PLAIN,
+    SECOND,
+    Nights,
+    difference,
+    read_nights,
+    write_nights,
+)
+from tests.kits.worlds.world import World, world
+from warehouse.load.logs import load_log
+
+Reading = dict[str, Any]
+
+# Selections of assets to load; None: everything.
+BASE_DATA = 'group:"base_data"'
+V1 = 'group:"v1" or group:"attendance"'
+TABLES = 'key:"datasets/records" or key:"reports/records"'
+
+SCHOOL, SEMESTER = 101, 10102
+FIRST_DAY = date(2025, 3, 6)
+SMALL: Reading = {
+    "schools": 1,
+    "students": 12,
+    "semesters": 2,
+    "core_subjects": 3,
+    "dataset_rows": 200,
+    "other_grades": "beside",
+    "today": FIRST_DAY,
+}
+REPORTS = (
+    ReportOptions(report="student_summary"),
+    ReportOptions(report="成绩透视表", queries=("班级成绩",), matrix={"semester": (20241, 20242)}),
+    ReportOptions(report="certificates", parameters={"period": ("2025-01-01", "2025-12-31")}),
+)
+DEVICES, CARDS = ("pad-101-1", "no-pad"), ("card-101000019", "no-card")
+
+# How the names of choices begin that concern v1 and attendance alone.
+OF_V1 = (
+    *("v1_", "week_start", "left_", "student_ids", "session_", "unrecorded", "rate_decimals"),
+    *("absent_from_duty", "user_fields"),
+)
+# Of datasets and reports.
+OF_TABLES = ("dataset_", "report_", "v3_prefix")
+# Of writes and pushes, which no night meets.
+OF_WRITERS = (
+    *("write_", "created_", "user_change", "user_put", "outer_id_", "usin_", "deaf_", "taken", "four_byte_"),
+    *("unmentioned_", "unknown_marks", "form_", "bare_answers", "live_", "push_"),
+)
+
+# Parameters whose values are ids: class_ids, semester_id, id_egt, loan_id_elt.
+OF_IDS = re.compile(r"(^|_)ids?(_|$)")
+
+
+def choices(*starts: str, others: bool = False) -> list[Reading]:
+    """The simulator's choices other than its defaults whose names start so; `others`: whose names do not."""
+    return [
+        {option.name: choice}
+        for option in fields(Readings)
+        for choice in option.metadata.get("choices", ())
+        if choice != option.default
+        and not option.name.startswith(OF_WRITERS)
+        and option.name.startswith(starts) != others
+    ]
+
+
+def name_of(reading: Reading) -> str:
+    """The name of a reading's section and of its test."""
+    return " ".join(f"{name}={value}" for name, value in reading.items()) or PLAIN
+
+
+def differing(home: Path, file: str, select: str | None, reading: Reading) -> str:
+    """Lines for a person: where the first two nights of a new home differ from a golden file.
+
+    `select`: the assets to load; None: all. With CAMPUS_WRITE_REQUESTS in the environment, the nights are
+    written to the golden file before."""
+    recorded = _record(home, select, reading)
+    if os.environ.get("CAMPUS_WRITE_REQUESTS"):
+        write_nights(file, name_of(reading), recorded)
+    return difference(recorded, read_nights(file, name_of(reading)))
+
+
+def _record(home: Path, select: str | None, reading: Reading) -> Nights:
+    with world(home, datasets=False, **SMALL | reading) as school:
+        _choose_settings(school, reading, tables=select is None or select == TABLES)
+        short_lived = school.platform.insert("classes", SEMESTER, name="空")["key"]
+        first = _night(school, FIRST_DAY, select)
+        _change(school.platform, short_lived)
+        if select != V1:
+            # Takes a request for each session of the student's classes. Here these are all classes.
+            school.platform.delete("reflections", school.platform.rows("students", SCHOOL)[1]["key"])
+        second_day = date.fromisoformat(school.platform.let_days_pass(1))
+        return {FIRST: first, SECOND: _night(school, second_day, select)}
+
+
+def _choose_settings(school: World, reading: Reading, *, tables: bool) -> None:
+    """Set what an operator of such a platform would. `tables`: load datasets and reports, too."""
+    defaults = school.settings.options
+    about_platform = {
+        "concurrency": 1,
+        "date_ranges": reading.get("report_date_range", "array"),
+        "extra_scopes": ("attendance.read",) if reading.get("v1_scopes") == "own" else (),
+    }
+    platform = defaults.platform.model_copy(update=about_platform)
+    options = defaults.model_copy(update={"platform": platform})
+    if tables:
+        options = options.model_copy(update={"datasets": DatasetOptions(), "reports": REPORTS})
+    schools = (SCHOOL,) if reading.get("schools_header") == "required" else None
+    school.settings = school.settings.model_copy(
+        update={"options": options, "device_ids": DEVICES, "card_ids": CARDS, "school_ids": schools}
+    )
+
+
+def _night(school: World, day: date, select: str | None) -> Counter[str]:
+    school.platform.clear_log()
+    with _clock(day), _one_after_the_other():
+        load = school.load(select=select)
+    return Counter(map(_request, school.platform.log())) + Counter({FAILED: len(load.problems)})
+
+
+@contextmanager
+def _one_after_the_other() -> Iterator[None]:
+    """Load semesters and reports one after the other. Side by side, chance decides how many of them send a
+    parameter before the platform's first refusal of the parameter is known."""
+    with (
+        patch("loading.load_school.SEMESTERS_AT_A_TIME", 1),
+        patch("loading.reports.load_results.RESULTS_AT_A_TIME", 1),
+    ):
+        yield
+
+
+@contextmanager
+def _clock(day: date) -> Iterator[None]:
+    """Let the warehouse's clock start at two o'clock of this day."""
+    ahead = datetime(day.year, day.month, day.day, 2) - load_log.now()
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + ahead
+
+    with patch.object(load_log, "datetime", Clock):
+        yield
+
+
+def _change(platform: RunningSimulator, short_lived: int) -> None:
+    """Insert, change, delete and destroy rows of every generation of the interface."""
+
+    def keys(resource: str, semester: int | None = None) -> list[int]:
+        rows = platform.rows(resource, SCHOOL, semester)
+        return [entry["key"] for entry in rows if not entry["trashed"]]
+
+    students, classes, members = keys("students"), keys("classes", SEMESTER), keys("class_members", SEMESTER)
+    grades, scores, users = keys("grades", SEMESTER), keys("scores", SEMESTER), keys("v1_users")
+    platform.insert("students", SCHOOL, name="新同学")
+    platform.update("students", students[0], name="改名")
+    platform.destroy("teachers", keys("teachers")[0])
+    platform.update("terms", keys("terms")[0], name="改名")
+    platform.update("classes", classes[0], name="改名")
+    platform.insert("classes", SEMESTER, name="新课")
+    platform.delete("classes", short_lived)
+    platform.update("class_members", members[0], class_together=True)
+    platform.delete("class_members", members[1])
+    platform.update("grades", grades[0], score="1", real_score="1")
+    platform.destroy("grades", grades[1])
+    platform.update("scores", scores[0], score="0.25")
+    platform.destroy("scores", scores[1])
+    platform.update("v1_users", users[0], name="改名")
+    platform.update("attendance_records", keys("attendance_records", SEMESTER)[0], result="absent")
+    for dataset in ("big_scores", "course_scores"):
+        first, second, *_ = keys(f"datasets/{dataset}")
+        platform.update(f"datasets/{dataset}", first, parent=SCHOOL)
+        platform.destroy(f"datasets/{dataset}", second, parent=SCHOOL)
+        platform.insert(f"datasets/{dataset}", SCHOOL)
+    [query] = [row for row in platform.rows("report_queries", SCHOOL) if row["row"]["label"] == "证书"]
+    certificates = f"reports/{query['key']}"
+    platform.destroy(certificates, keys(certificates)[0], parent=SCHOOL)
+
+
+def _request(entry: Mapping[str, Any]) -> str:
+    """A logged request without its ids, dates, watermarks and later page numbers."""
+    path = re.sub(r"/\d+(?=/|$)", "/{id}", entry["path"])
+    # Platforms differ in the prefix of datasets and reports.
+    path = re.sub(r"^(/api)?/v3/(?=uds/|reporting/)", "{prefix}/", path)
+    query = "&".join(f"{name}={_value(name, value)}" for name, value in sorted(entry["query"].items()))
+    return f"{entry['method']} {path} {query}".rstrip()
+
+
+def _value(name: str, value: str) -> str:
+    if name.startswith("updated_at"):
+        return "<watermark>"
+    if name in ("date", "lesson"):
+        return f"{{{name}}}"
+    if name in ("page", "$page"):
+        return "1" if value == "1" else "{next}"
+    if OF_IDS.search(name):
+        ids = value.count(",") + 1
+        return f"{{{ids} ids}}" if ids > 1 else "{id}"
+    return value

@@ -1,0 +1,125 @@
+"""A change at the platform, pushed to a receiver of its own, drained by Dagster's daemon, and published: how
+long that takes, with every process and sensor as an operator has them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from loading.pushes.inbox import open_inbox
+from pipelines.runs.instance import open_instance
+from tests.kits.worlds.world import World
+
+BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[3]
+TOKEN = "a-token-of-the-tests"
+# Seconds from the change to the published row, and those that are waited to say how long it was.
+PROMISED, PATIENCE = 60.0, 300.0
+
+
+@contextmanager
+def running(command: list[str | Path], world: World, port: int) -> Iterator[None]:
+    """A process group of its own, ended as a whole."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CAMPUS_HOME": str(world.home),
+        "CAMPUS_BASE_URL": world.platform.base_url,
+        "CAMPUS_CLIENT_ID": world.platform.client_id,
+        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
+        "CAMPUS_PUSH_TOKEN": TOKEN,
+        "CAMPUS_PUSH_PORT": str(port),
+        "DAGSTER_HOME": str(world.home / "dagster"),
+    }
+    with (world.home / "processes.log").open("a") as output:
+        process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait_for(world: World, what: str, condition: Callable[[], object], seconds: float) -> float:
+    """Wait until it is so; when that was."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return time.monotonic()
+        time.sleep(0.5)
+    log = (world.home / "processes.log").read_text()
+    raise AssertionError(f"not in {seconds:.0f} s: {what}\n{log[-5000:]}")
+
+
+@pytest.fixture(scope="module")
+def watched(make_world: Callable[..., World]) -> Iterator[World]:
+    """A world that is loaded and published, with a receiver and Dagster's daemon running beside it."""
+    world = make_world(students=12)
+    # No night while the test runs.
+    (world.home / "campus.yaml").write_text('schedule: {nightly: "0 0 29 2 *"}')
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
+        world = replace(world, instance=stack.enter_context(open_instance(world.settings)))
+        assert world.load().problems == []
+        assert world.publish().problem is None
+        stack.enter_context(running([BIN / "campus", "push-receiver"], world, port))
+        stack.enter_context(
+            running([BIN / "dagster-daemon", "run", "-m", "pipelines.definitions"], world, port)
+        )
+        inbox = world.home / "pushes.sqlite"
+        wait_for(world, "the receiver listens", inbox.exists, 30)
+        daemons = ("SENSOR", "QUEUED_RUN_COORDINATOR")
+        wait_for(
+            world,
+            "the daemon runs",
+            lambda: all(world.instance.get_daemon_heartbeats().get(name) for name in daemons),
+            120,
+        )
+        world.platform.push_to(f"http://127.0.0.1:{port}/", TOKEN)
+        yield world
+
+
+@pytest.mark.slow
+def test_a_change_is_published_within_a_minute(
+    watched: World, record_property: Callable[[str, object], None]
+) -> None:
+    [student, *_] = watched.platform.rows("students", 101)
+
+    def published() -> bool:
+        with duckdb.connect(str(watched.settings.published), read_only=True) as connection:
+            query = "SELECT name FROM raw.students WHERE id = ?"
+            return connection.execute(query, [student["key"]]).fetchall() == [("推送",)]
+
+    def received() -> bool:
+        with open_inbox(watched.home) as inbox:
+            return bool(inbox.event_counts())
+
+    began = time.monotonic()
+    watched.platform.update("students", student["key"], name="推送")
+    parts = {
+        "in the inbox": wait_for(watched, "received", received, PROMISED),
+        "in the lake": wait_for(
+            watched,
+            "drained",
+            lambda: watched.row("students", student["key"])["name"] == "推送",
+            PATIENCE,
+        ),
+        "published": wait_for(watched, "published", published, PATIENCE),
+    }
+    for part, when in parts.items():
+        record_property(part, when - began)
+        print(f"{part}: {when - began:.1f} s")  # noqa: T201
+    assert parts["published"] - began < PROMISED

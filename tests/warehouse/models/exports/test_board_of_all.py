@@ -1,0 +1,161 @@
+"""The page of many schools: in a browser, and against the figures of each school."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from exports.board.rows import SCHOOLS, SOURCES
+from exports.board.schools.page import write_board_of_all
+from exports.board.schools.queries import facts_of
+from exports.figures import figures
+from exports.source import origins, schools
+from tests.kits.exports import many_schools
+from tests.kits.exports.many_schools import add_schools
+from tests.kits.models.builds import Build
+from tests.kits.models.publishing import publish_strictly
+from tests.kits.servers.browser import BROWSER, DRIVER, Page, open_board
+
+#: Two are of the published file, without loads in the last nights.
+MANY, STUDENTS = 30, 200
+PHONE = 360
+ROWS = "return [...document.querySelectorAll('#schools tbody tr')].filter(row => !row.hidden).length"
+SHOWN = "return document.querySelector('#schools .shown').innerText"
+NEEDS_BROWSER = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
+
+
+@pytest.fixture(scope="module")
+def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    published = publish_strictly(healthy, tmp_path_factory.mktemp("many"))
+    add_schools(published, MANY - 2, STUDENTS)
+    return published
+
+
+@pytest.fixture
+def con(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(duckdb.connect(str(file), read_only=True)) as connection:
+        yield connection
+
+
+class Counting:
+    """A connection that counts its queries."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.con, self.queries = con, 0
+
+    def execute(self, *arguments: Any) -> duckdb.DuckDBPyConnection:
+        self.queries += 1
+        return self.con.execute(*arguments)
+
+
+def write(con: Any, target: Path, most: int = MANY) -> Path:
+    """Write the page of the first schools."""
+    missing = target.with_name("no_such_file")
+    sources = origins(con, missing, schools(con)[:most]).values()
+    whole = [source.made_of(SOURCES) for source in sources]
+    write_board_of_all(con, whole, target, "zh", target.parent)
+    return target
+
+
+@pytest.fixture(scope="module")
+def path(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        return write(con, tmp_path_factory.mktemp("page") / "board.html")
+
+
+def test_the_figures_are_those_of_each_school(con: duckdb.DuckDBPyConnection) -> None:
+    """Changes since earlier days are left out."""
+    ids = [school.id for school in schools(con)]
+    facts = facts_of(con, ids)
+    assert len(facts) == MANY
+    for id, own in facts.items():
+        assert [(figure.value, figure.detail, figure.number) for figure in own.figures] == [
+            (figure.value, figure.detail, figure.number) for figure in figures(con, id)
+        ]
+
+
+def test_the_number_of_queries_is_that_of_few_schools(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    of_two, of_many = Counting(con), Counting(con)
+    write(of_two, tmp_path / "two.html", 2)
+    write(of_many, tmp_path / "many.html")
+    assert of_many.queries == of_two.queries < MANY
+
+
+def test_hidden_numbers_are_not_on_the_page(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    [row] = re.findall(rf'<tr class="part" data-key="{many_schools.SMALL}".*?</tr>', text, re.DOTALL)
+    assert "<td>&lt; 5</td>" in row and "3人" not in row
+
+
+@NEEDS_BROWSER
+def test_the_schools_that_need_a_look_come_first(window: Page, path: Path) -> None:
+    page = open_board(window, path)
+    # The two schools of the published file were loaded before the others. The second lacks attendance.
+    page.shows(f"{MANY}所学校中21所正常。", "1所：从未加载", "3所：数据早于2026-03-15 23:00")
+    page.shows("1所：有数据未能加载", "1所：有数据尚未完整加载", "3所：有指标暂缺")
+    page.shows(
+        "1所：出勤率远低于其他学校", "1所：高风险学生占比远高于其他学校", "2所：未点名课节占比远高于其他学校"
+    )
+    assert page.run(ROWS) == SCHOOLS
+    assert page.run(SHOWN) == f"当前显示{SCHOOLS}所学校，共{MANY}所。"
+    page.click("//button[@data-reason='at_risk']")
+    keys = (
+        "return [...document.querySelectorAll('#schools tr:not([hidden])[data-key]')].map(r => r.dataset.key)"
+    )
+    assert page.run(keys) == [str(many_schools.AT_RISK)]
+    page.click("//button[@data-reason='at_risk']")
+    page.click("//section[@id='schools']//button[@class='all']")
+    assert page.run(ROWS) == MANY
+    assert page.run(
+        f"return document.activeElement === document.querySelectorAll('#schools tbody tr')[{SCHOOLS}]"
+    )
+
+
+def draws(page: Page, chart: str, mark: str, number: int) -> bool:
+    """Whether a chart comes to have so many shapes of a mark."""
+    shapes = f".//*[contains(@class, '{mark}')]//*[name() = 'path']"
+    return page.has(f"//*[@id='chart-{chart}'][count({shapes}) = {number}]", patience=20)
+
+
+@NEEDS_BROWSER
+def test_charts_show_quartiles_and_the_selected_school(window: Page, path: Path) -> None:
+    page = open_board(window, path)
+    assert draws(page, "weeks", "mark-area", 1)
+    assert draws(page, "weeks", "mark-line", 1), "the median alone"
+    assert draws(page, "quartiles", "mark-symbol", 0)
+    # The table has the first of these schools among its 20, and adds the last.
+    last = many_schools.FIRST + MANY - 3
+    for school, levels, rows in ((many_schools.SMALL, 1, SCHOOLS), (last, 2, SCHOOLS + 1)):
+        page.run(
+            f"const s = document.querySelector('#pick'); s.value = '{school}';"
+            "s.dispatchEvent(new Event('change'))"
+        )
+        page.shows(f"已选：第{school}中学")
+        assert draws(page, "weeks", "mark-line", 2)
+        assert draws(page, "quartiles", "mark-symbol", levels), "a small number has no point"
+        assert page.run(ROWS) == rows
+
+
+@NEEDS_BROWSER
+def test_the_page_of_many_schools_is_two_pages_on_paper(window: Page, path: Path) -> None:
+    assert len(re.findall(rb"/Type\s*/Page\b", open_board(window, path).printed())) == 2
+
+
+@NEEDS_BROWSER
+def test_axe_finds_nothing_on_the_page_of_many_schools(window: Page, path: Path) -> None:
+    try:
+        for width in (0, PHONE):
+            window.resize(width)
+            page = open_board(window, path)
+            page.click("//button[@data-reason='old']")
+            assert page.violations() == []
+            page.click("//button[@id='language']")
+            page.shows("21 of 30 schools are fine.", "3 schools: data from before 2026-03-15 23:00")
+            assert page.violations() == []
+            assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        window.resize(0)

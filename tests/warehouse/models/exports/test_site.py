@@ -1,0 +1,297 @@
+"""The site: links, least access, numbers, hostile names, and that unchanged pages are not written again."""
+
+import re
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import duckdb
+import pytest
+
+from exports.export import Options, Written, export
+from exports.site.classes import CLASSES, COHORTS, COURSE_CLASSES, INDEX
+from exports.site.sections import Kind, Role
+from exports.site.students import STUDENTS_PAGE
+from tests.kits.models import worlds
+from tests.kits.models.builds import Build, Builder
+from tests.kits.models.publishing import SCHOOL, publish_strictly
+from tests.kits.servers.browser import BROWSER, DRIVER, ENTER, Page, open_board
+
+ROLES: tuple[Role, ...] = ("head", "class-teacher", "teacher")
+HOSTILE = (
+    """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1\u202etxt"""
+    + "长" * 300
+)
+NEEDS_BROWSER = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
+
+
+class Parsed(HTMLParser):
+    """The addresses, the names of elements and the scripts of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.anchors: set[str] = set()
+        self.scripts: list[str | None] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        own = dict(attrs)
+        self.addresses += [value for name in ("href", "src") if (value := own.get(name))]
+        self.anchors |= {own["id"] or ""} if "id" in own else set()
+        if tag == "script":
+            self.scripts.append(own.get("src"))
+
+
+@pytest.fixture(scope="module")
+def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish_strictly(healthy, tmp_path_factory.mktemp("site"))
+
+
+def written(published: Path, folder: Path, *roles: Role) -> dict[str, Written]:
+    ends = list(export(published, ["site"], [SCHOOL], Options(folder, roles=roles or ROLES)))
+    assert all(isinstance(end, Written) for end in ends), ends
+    return {end.path.name: end for end in ends if isinstance(end, Written)}
+
+
+@pytest.fixture(scope="module")
+def folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sites")
+    written(published, folder)
+    return folder / f"site_{SCHOOL}"
+
+
+def test_every_link_leads_to_a_page_of_the_same_site(folder: Path) -> None:
+    sites = [folder / "head", *(folder / "class-teacher").glob("*/"), *(folder / "teacher").glob("*/")]
+    assert len(sites) >= 3, "a class teacher and a teacher have a site each"
+    for site in sites:
+        parsed = {path: Parsed(path.read_text()) for path in site.rglob("*.html")}
+        assert {path.parent.name for path in parsed} - {site.name}, "there are pages below the index"
+        for path, page in parsed.items():
+            above = "../" * (path.parent != site)
+            assert path.name == "board.html" or page.scripts == [f"{above}age.js", f"{above}site.js"]
+            for address in page.addresses:
+                parts = urlsplit(address)
+                assert not parts.scheme and not parts.netloc, address
+                target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+                assert target.is_relative_to(site) and target.is_file(), (path, address)
+                if parts.fragment and target.suffix == ".html":
+                    assert parts.fragment in parsed[target].anchors, (path, address)
+
+
+def test_head_reaches_every_page_from_the_index(folder: Path) -> None:
+    site = folder / "head"
+    reached, waiting = set[Path](), [site / "index.html"]
+    while waiting:
+        path = waiting.pop()
+        reached.add(path)
+        for address in Parsed(path.read_text()).addresses:
+            target = (path.parent / urlsplit(address).path).resolve()
+            if target.suffix == ".html" and target not in reached:
+                waiting.append(target)
+    courses = {path for path in site.glob("course/*.html") if path not in reached}
+    assert set(site.rglob("*.html")) - courses == reached
+    # Classes of earlier semesters without members are of no student.
+    assert all("<tbody></tbody>" not in path.read_text() for path in courses)
+
+
+def test_teachers_see_only_their_own_students(published: Path, folder: Path) -> None:
+    """No file has the name or the number of a student who is not of the reader's classes."""
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        people = con.execute(
+            "SELECT student_id, student_name, student_number FROM core.dim_student WHERE school_id = ?",
+            [SCHOOL],
+        ).fetchall()
+        of_class = con.execute(
+            "SELECT teacher_id, list(DISTINCT student_id) FROM core.bridge_admin_class_teacher "
+            "JOIN marts.early_warning USING (school_id, admin_class_id) WHERE school_id = ? GROUP BY ALL",
+            [SCHOOL],
+        ).fetchall()
+        of_course = con.execute(
+            "SELECT teacher_id, list(DISTINCT student_id) FROM core.bridge_class_teacher "
+            "JOIN core.bridge_class_student USING (school_id, course_class_id) "
+            "WHERE school_id = ? GROUP BY ALL",
+            [SCHOOL],
+        ).fetchall()
+    checked = 0
+    for role, readers in (("class-teacher", dict(of_class)), ("teacher", dict(of_course))):
+        for site in (folder / role).glob("*/"):
+            own = readers[int(site.name)]
+            names = {text for id, *texts in people if id in own for text in texts}
+            others = {text for id, *texts in people if id not in own for text in texts if text} - names
+            for path in (path for path in site.rglob("*") if path.is_file()):
+                words = set(re.split(r"[<>\s]", path.read_text()))
+                assert not words & others, path
+                assert not any(
+                    str(id) in path.name for id, *_ in people if id not in own and len(str(id)) > 4
+                )
+                checked += 1
+        assert (folder / role / "manifest.csv").read_text().startswith("role,teacher_id")
+    assert checked > 10
+
+
+def test_guardians_are_shown_only_where_the_school_allows_it(published: Path, tmp_path: Path) -> None:
+    """In the head's and the class teacher's pages of the student alone, and not once there is none."""
+
+    def pages(*roles: Role, guardians: bool) -> dict[Path, str]:
+        folder = tmp_path / f"{roles} {guardians}"
+        options = Options(folder, roles=roles, guardians=guardians)
+        assert all(isinstance(end, Written) for end in export(file, ["site"], [SCHOOL], options))
+        return {path: path.read_text() for path in folder.rglob("*.html")}
+
+    file = tmp_path / "guarded.duckdb"
+    file.write_bytes(published.read_bytes())
+    file.chmod(0o600)
+    assert "家长账号" not in "".join(pages("class-teacher", guardians=True).values()), "none is published"
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute(
+            "INSERT INTO raw.v1_users (_school_id, id, role, name, phone, student_id, guardian_role, "
+            "_deleted_at) VALUES ($1, 900, 8, '王<b>母</b>', '13800000000', 1, 2, NULL), "
+            "($1, 901, 8, '前监护人', '', 1, 1, now()), (2, 902, 8, '他校家长', '', 1, 1, NULL)",
+            [SCHOOL],
+        )
+        con.execute("UPDATE core.dim_student SET guardians = student_id % 2 WHERE school_id = ?", [SCHOOL])
+    allowed = pages("head", "class-teacher", guardians=True)
+    naming = {path for path, text in allowed.items() if "王&lt;b&gt;母" in text and "13800000000" in text}
+    assert {(path.parts[-3], path.name) for path in naming} == {("head", "1.html"), ("50", "1.html")}
+    assert all("母亲" in allowed[path] for path in naming)
+    assert not [path for path, text in allowed.items() if "前监护人" in text or "他校家长" in text]
+    forbidden = "".join(pages("class-teacher", guardians=False).values())
+    assert "家长账号" not in forbidden and "13800000000" not in forbidden
+
+
+def test_numbers_are_those_of_the_marts(published: Path, folder: Path) -> None:
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        rows = con.execute(
+            "SELECT student_id, attendance_rate, score_rate FROM marts.early_warning "
+            "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id) "
+            "WHERE school_id = ? AND is_current AND attendance_rate IS NOT NULL",
+            [SCHOOL],
+        ).fetchall()
+    assert rows
+    for student_id, attendance, score in rows:
+        text = (folder / "head" / "student" / f"{student_id}.html").read_text()
+        assert f'<td class="n">{attendance:.1f}%</td>' in text
+        assert score is None or f'<td class="n">{score:.1f}%</td>' in text
+
+
+def test_rates_of_few_students_are_not_beside_a_student(folder: Path) -> None:
+    """The class and the cohort have two students, so a rate would name the other one."""
+    text = (folder / "head" / "student" / "1.html").read_text()
+    for title in ("每周出勤率", "各学期考勤"):
+        table = text.partition(f"{title}</span>")[2].partition("</table>")[0]
+        row = re.findall(r"<td.*?>(.*?)</td>", table.partition("<tbody>")[2])
+        rate = next(place for place, cell in enumerate(row) if cell.endswith("%"))
+        assert row[rate + 1 : rate + 3] == ["—", "—"], title
+
+
+def test_unchanged_pages_are_not_written_again(published: Path, tmp_path: Path) -> None:
+    first = written(published, tmp_path, *ROLES)
+    again = written(published, tmp_path, *ROLES)
+    assert first["head"].rows["written"] > 10
+    assert [end.rows["written"] for end in again.values()] == [0, 0, 0]
+    site = tmp_path / f"site_{SCHOOL}"
+    changed = tmp_path / "changed.duckdb"
+    changed.write_bytes(published.read_bytes())
+    changed.chmod(0o600)
+    with closing(duckdb.connect(str(changed))) as con:
+        [(gone,)] = con.execute(
+            "SELECT min(student_id) FROM marts.early_warning WHERE school_id = ?", [SCHOOL]
+        ).fetchall()
+        con.execute("UPDATE core.dim_student SET is_deleted = true WHERE student_id = ?", [gone])
+        [(teacher,)] = con.execute(
+            "SELECT min(teacher_id) FROM core.bridge_admin_class_teacher WHERE school_id = ?", [SCHOOL]
+        ).fetchall()
+        con.execute("DELETE FROM core.bridge_admin_class_teacher WHERE teacher_id = ?", [teacher])
+    assert (site / "head" / "student" / f"{gone}.html").exists()
+    assert (site / "class-teacher" / str(teacher)).exists()
+    written(changed, tmp_path, *ROLES)
+    assert not (site / "head" / "student" / f"{gone}.html").exists()
+    assert not (site / "class-teacher" / str(teacher)).exists()
+    assert str(teacher) not in (site / "class-teacher" / "manifest.csv").read_text()
+
+
+def test_a_school_without_rows_has_an_index(build: Builder, tmp_path: Path) -> None:
+    file = publish_strictly(build("only_schools", {"schools": worlds.HEALTHY["schools"]}), tmp_path)
+    [end] = export(file, ["site"], [SCHOOL], Options(tmp_path / "out"))
+    assert isinstance(end, Written) and end.rows["index"] == 1, end
+    text = (end.path / "index.html").read_text()
+    assert "<tbody>" not in text
+
+
+@pytest.mark.parametrize("kind", [INDEX, COHORTS, CLASSES, COURSE_CLASSES, STUDENTS_PAGE])
+def test_queries_read_only_the_school_and_the_pages(kind: Kind) -> None:
+    for section in kind.sections:
+        assert "$school_id" in section.sheet.query
+        assert kind is INDEX or "$pages" in section.sheet.query
+
+
+@NEEDS_BROWSER
+def test_hostile_names_stay_text_on_every_kind_of_page(published: Path, tmp_path: Path, window: Page) -> None:
+    file = tmp_path / "hostile.duckdb"
+    file.write_bytes(published.read_bytes())
+    file.chmod(0o600)
+    with closing(duckdb.connect(str(file))) as con:
+        for table, column in (
+            ("core.dim_school", "school_name"),
+            ("core.dim_student", "student_name"),
+            ("core.dim_admin_class", "admin_class_name"),
+            ("core.dim_course_class", "course_name"),
+            *(("marts.early_warning", name) for name in ("student_name", "admin_class_name", "cohort_name")),
+            *(("marts.early_warning", name) for name in ("reasons_zh", "reasons_en")),
+        ):
+            con.execute(f"UPDATE {table} SET {column} = coalesce({column}, '') || $1", [HOSTILE])
+    written(file, tmp_path, "head")
+    site = tmp_path / f"site_{SCHOOL}" / "head"
+    pages = [
+        site / "board.html",
+        site / "index.html",
+        *(next(site.glob(f"{kind}/*.html")) for kind in ("class", "course", "student")),
+    ]
+    for width in (0, 360):
+        window.resize(width)
+        for path in pages:
+            window.open(path.as_uri())
+            assert window.run("return window.hacked ?? null") is None
+            assert window.run("return document.images.length") == 0
+            assert HOSTILE in window.run("return document.body.textContent"), path
+            assert window.run("return document.documentElement.scrollWidth <= innerWidth"), (path, width)
+    window.resize(0)
+
+
+@NEEDS_BROWSER
+def test_a_walk_from_the_board_to_a_student_and_back_by_keyboard(folder: Path, window: Page) -> None:
+    open_board(window, folder / "head" / "board.html")
+    name = window.run("return document.querySelector('#talks li a').textContent")
+    window.type("(//section[@id='talks']//li//a)[1]", ENTER)
+    assert "/student/" in window.run("return location.pathname")
+    assert window.run("return document.querySelector('h1').firstChild.textContent") == name
+    window.type("//nav//a[contains(@href, 'index.html')]", ENTER)
+    window.type("//a[@href='board.html']", ENTER)
+    window.shows(name)
+    window.type("(//section[@id='untaken']//li//a)[1]", ENTER)
+    assert "/course/" in window.run("return location.pathname")
+
+
+@NEEDS_BROWSER
+def test_a_walk_from_the_index_to_a_student_and_back_by_keyboard(folder: Path, window: Page) -> None:
+    window.open((folder / "head" / "index.html").as_uri())
+    name = window.run("return document.querySelector('td a[href^=\"student/\"]').textContent")
+    window.type("//input[@type='search']", name)
+    shown = window.run(
+        "return [...document.querySelector('table').tBodies[0].rows].filter(r => !r.hidden)"
+        ".map(r => r.cells[0].textContent)"
+    )
+    assert shown and all(name in text for text in shown)
+    window.type(f"//td/a[starts-with(@href, 'student/') and text()='{name}']", ENTER)
+    window.shows(name)
+    assert window.run("return location.pathname").endswith(".html")
+    assert window.run("return document.querySelector('h1').firstChild.textContent") == name
+    assert window.run("return document.getElementById('as-of').textContent") != ""
+    window.type("//nav//a[contains(@href, 'class/')]", ENTER)
+    assert "/class/" in window.run("return location.pathname")
+    window.type("//nav//a[contains(@href, 'index.html')]", ENTER)
+    assert window.run("return location.pathname").endswith("head/index.html")
+    window.click("//button[@id='language']")
+    assert window.run("return document.documentElement.lang") == "en"

@@ -1,0 +1,639 @@
+"""The back-test of early warning: flags use nothing later, and its figures are those of scipy and numpy."""
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pipelines.thresholds.suggestion import read_cases, read_rules
+from tests.kits.models.builds import Build
+from warehouse.publish.models.by_semester import make_semesters
+from warehouse.publish.models.compiled_models import read_project
+from warehouse.publish.models.dbt_project import compiled
+
+WEEKS, FIRST_DAY = 16, date(2024, 9, 2)
+LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 3)
+#: Percentages have two decimals, areas four.
+PERCENT, AREA = 0.0051, 5.1e-5
+MODELS = (
+    "early_warning_student",
+    "early_warning_week",
+    "early_warning_outcome",
+    "early_warning_backtest",
+    "early_warning_backtest_group",
+    "early_warning_backtest_status",
+)
+Week = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def school(
+    healthy: Build, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
+    """Makes a school of one closed semester, of its students, days of attendance, grades and scores."""
+    file = tmp_path_factory.mktemp("backtest") / "campus.duckdb"
+    file.write_bytes(healthy.file.read_bytes())
+    with duckdb.connect(str(file)) as connection:
+        tables = "select table_name from duckdb_tables() where schema_name = 'core'"
+        for (table,) in connection.execute(tables).fetchall():
+            connection.execute(f"delete from core.{table}")
+        for table in ("attendance_student_day", "grade_history", "grade_student_semester"):
+            connection.execute(f"delete from marts.{table}")
+        connection.execute("delete from quality.changes")
+        connection.execute("begin")
+
+        def make(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
+            connection.execute("rollback")
+            connection.execute("begin")
+            semesters = [_semester(20, FIRST_DAY, is_over=True)]
+            for name, rows in ({"dim_semester": semesters} | tables).items():
+                if rows:
+                    _insert(connection, name, rows)
+            for name in MODELS:
+                node = compiled()["nodes"][f"model.campus.{name}"]
+                connection.execute(
+                    f"create or replace table {node['schema']}.{name} as {node['compiled_code']}"
+                )
+            return connection
+
+        yield make
+
+
+def _semester(semester_id: int, first_day: date, *, is_over: bool) -> dict[str, Any]:
+    return {
+        "school_id": 1,
+        "semester_id": semester_id,
+        "first_day": first_day,
+        "last_day": first_day + timedelta(days=7 * WEEKS - 3),
+        "week_1_on": first_day,
+        "week_count": WEEKS,
+        "is_over": is_over,
+        "is_deleted": False,
+        "never_loaded": [],
+        "loaded_on": date(2026, 1, 1),
+    }
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
+    connection.register("rows", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
+    schema = (
+        "marts" if table in ("attendance_student_day", "grade_history", "grade_student_semester") else "core"
+    )
+    connection.execute(f"insert into {schema}.{table} by name from rows")
+
+
+def _students(number: int, **columns: Callable[[int], Any]) -> list[dict[str, Any]]:
+    return [
+        {"school_id": 1, "student_id": n, "cohort_id": 1, "is_deleted": False}
+        | {name: value(n) for name, value in columns.items()}
+        for n in range(number)
+    ]
+
+
+def _members(number: int) -> list[dict[str, Any]]:
+    return [
+        {"school_id": 1, "semester_id": 20, "course_class_id": 1, "student_id": n, "is_expected": True}
+        for n in range(number)
+    ]
+
+
+def _day(student: int, week: int, weekday: int, present: int, late: int = 0) -> dict[str, Any]:
+    return {
+        "school_id": 1,
+        "semester_id": 20,
+        "student_id": student,
+        "date": FIRST_DAY + timedelta(days=7 * (week - 1) + weekday),
+        "week": week,
+        "recorded": 6,
+        "present": present,
+        "absent": 6 - present,
+        "late": late,
+    }
+
+
+def _grade(number: int, student: int, percent: float, updated: date) -> dict[str, Any]:
+    return {
+        "school_id": 1,
+        "grade_id": number,
+        "source": "class",
+        "semester_id": 20,
+        "assessment_id": number % 3,
+        "student_id": student,
+        "full_score": 100.0,
+        "real_score": percent,
+        "score_percent": percent,
+        "weight": 1.0,
+        "is_passed": percent >= 60,
+        "counts_in_statistics": True,
+        "status": "normal",
+        "published_at": datetime.combine(updated, datetime.min.time()),
+        "updated_at": datetime.combine(updated, datetime.min.time()),
+    }
+
+
+def _world(
+    random: np.random.Generator, is_weak: np.ndarray, is_failing: np.ndarray
+) -> dict[str, list[dict[str, Any]]]:
+    """Weak students miss a fifth of the lessons, others a fiftieth. Failing ones fail three courses."""
+    attendance = [
+        _day(n, week, weekday, int(random.binomial(6, 0.8 if weak else 0.98)))
+        for n, weak in enumerate(is_weak)
+        for week in range(1, WEEKS + 1)
+        for weekday in range(5)
+    ]
+    grades = [
+        _grade(3 * n + course, n, 50.0 if fails else 75.0, LAST_DAY)
+        for n, fails in enumerate(is_failing)
+        for course in range(3)
+    ]
+    return {
+        "dim_student": _students(len(is_weak), gender=lambda n: "mf"[n % 2]),
+        "bridge_class_student": _members(len(is_weak)),
+        "attendance_student_day": attendance,
+        "fct_grade": grades,
+    }
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, table: str, condition: str = "true") -> list[dict[str, Any]]:
+    return connection.sql(f"select * from {table} where {condition}").pl().to_dicts()
+
+
+def _level(connection: duckdb.DuckDBPyConnection, outcome: str, week: int) -> dict[str, Any]:
+    [row] = _rows(
+        connection,
+        "marts.early_warning_backtest",
+        f"rule = 'level_warning' and outcome = '{outcome}' and week = {week}",
+    )
+    return row
+
+
+STUDENTS = 240
+CASES = """
+    select weeks.*, outcomes.failed_courses as has_failed, outcomes.chronic_absence
+    from core.early_warning_week as weeks join core.early_warning_outcome as outcomes using (student_id, week)
+"""
+
+
+def test_a_warning_that_works_is_shown_to_work(school: Any) -> None:
+    random = np.random.default_rng(1)
+    weak = np.arange(STUDENTS) % 8 < 2
+    fails = random.random(STUDENTS) < np.where(weak, 0.7, 0.04)
+    row = _level(school(**_world(random, weak, fails)), "failed_courses", 8)
+    assert row["auc_low"] > 0.7
+    assert row["precision_low"] > row["base_rate_high"]
+    assert row["recall"] > 50
+
+
+def test_a_warning_that_does_not_work_is_shown_not_to(school: Any) -> None:
+    random = np.random.default_rng(2)
+    weak = np.arange(STUDENTS) % 8 < 2
+    fails = random.random(STUDENTS) < 0.2
+    row = _level(school(**_world(random, weak, fails)), "failed_courses", 8)
+    assert row["auc_low"] < 0.5 < row["auc_high"]
+    assert row["precision_low"] < row["base_rate"] < row["precision_high"]
+
+
+def test_a_warning_biased_against_a_group_is_shown_to_be(school: Any) -> None:
+    """Boys and girls are the same in pairs; in the biased world two of five boys miss lessons for nothing."""
+    random = np.random.default_rng(3)
+    weak = np.repeat(np.arange(STUDENTS // 2) % 4 == 0, 2)
+    fails = np.repeat(random.random(STUDENTS // 2) < np.where(weak[::2], 0.7, 0.04), 2)
+    boys = np.arange(STUDENTS) % 2 == 0
+    condition = "rule = 'level_warning' and outcome = 'failed_courses' and week = 8 and group_code = 'm'"
+    biased = school(**_world(random, weak | (boys & (random.random(STUDENTS) < 0.4)), fails))
+    [row] = _rows(biased, "marts.early_warning_backtest_group", condition)
+    assert row["false_alarm_rate_difference_low"] > 10
+    assert row["is_distinguishable"]
+    fair = school(**_world(random, weak, fails))
+    [row] = _rows(fair, "marts.early_warning_backtest_group", condition)
+    assert not row["is_distinguishable"]
+
+
+def test_figures_against_scipy(school: Any) -> None:
+    random = np.random.default_rng(4)
+    weak = random.random(60) < 0.3
+    connection = school(**_world(random, weak, random.random(60) < np.where(weak, 0.6, 0.1)))
+    weeks = connection.sql(CASES)
+    for week in (1, 3, 9, 15):
+        cases = weeks.filter(f"week = {week}").pl()
+        for outcome, column in (("failed_courses", "has_failed"), ("chronic_absence", "chronic_absence")):
+            judged = cases.filter(pl.col(column).is_not_null())
+            if judged.is_empty():
+                continue
+            [row] = _rows(
+                connection,
+                "marts.early_warning_backtest",
+                f"rule = 'attendance_rate' and outcome = '{outcome}' and week = {week}",
+            )
+            happened = judged[column].to_numpy()
+            flagged = (
+                judged["attendance_rate_level"].is_in(["warning", "at_risk"]).fill_null(False).to_numpy()
+            )
+            hits = int((happened & flagged).sum())
+            assert (row["students"], row["with_outcome"]) == (len(judged), happened.sum())
+            assert (row["flagged"], row["hits"]) == (flagged.sum(), hits)
+            # Where the rule could judge nobody, it has missed nobody.
+            with_outcome = int(happened.sum()) if judged["attendance_rate_level"].count() else 0
+            for share, whole in (("precision", int(flagged.sum())), ("recall", with_outcome)):
+                _assert_wilson(row, share, hits, whole)
+            _assert_wilson(row, "base_rate", int(happened.sum()), len(judged))
+            _assert_delong(row, -judged["attendance_rate"].cast(pl.Float64).to_numpy(), happened)
+
+
+def _assert_wilson(row: Week, share: str, part: int, whole: int) -> None:
+    if whole == 0:
+        assert row[share] is row[f"{share}_low"] is row[f"{share}_high"] is None
+        return
+    interval = stats.binomtest(part, whole).proportion_ci(method="wilson")
+    measured = [float(row[name]) for name in (share, f"{share}_low", f"{share}_high")]
+    expected = [100 * part / whole, 100 * interval.low, 100 * interval.high]
+    assert measured == pytest.approx(expected, abs=PERCENT)
+
+
+def _assert_delong(row: Week, risk: np.ndarray, happened: np.ndarray) -> None:
+    """The area by Mann and Whitney, and its variance by DeLong's structural components, pair by pair."""
+    if happened.all() or not happened.any():
+        assert row["auc"] is None
+        return
+    with_it, without = risk[happened], risk[~happened]
+    wins = np.sign(with_it[:, None] - without[None, :]) / 2 + 0.5
+    area = stats.mannwhitneyu(with_it, without).statistic / wins.size
+    assert float(row["auc"]) == pytest.approx(area, abs=AREA)
+    if min(wins.shape) < 2:
+        return
+    variance = wins.mean(axis=1).var(ddof=1) / len(with_it) + wins.mean(axis=0).var(ddof=1) / len(without)
+    if variance == 0:
+        assert row["auc_low"] is row["auc_high"] is None
+        return
+    expected = [max(area - 1.959964 * variance**0.5, 0), min(area + 1.959964 * variance**0.5, 1)]
+    assert [float(row["auc_low"]), float(row["auc_high"])] == pytest.approx(expected, abs=AREA)
+
+
+def test_the_level_beside_the_best_indicator_by_pairs(school: Any) -> None:
+    random = np.random.default_rng(5)
+    weak = random.random(80) < 0.3
+    connection = school(**_world(random, weak, random.random(80) < np.where(weak, 0.6, 0.1)))
+    row = _level(connection, "failed_courses", 6)
+    assert row["best_single"] == "attendance_rate"
+    cases = connection.sql(CASES).filter("week = 6").pl()
+    happened = cases["has_failed"].to_numpy()
+    ranks = {"at_risk": 3, "warning": 2, "watch": 1, "none": 0, "unknown": 0}
+    level = cases["level"].replace_strict(ranks).to_numpy()
+    single = -cases["attendance_rate"].cast(pl.Float64).to_numpy()
+    wins = [np.sign(risk[happened][:, None] - risk[~happened][None, :]) / 2 for risk in (level, single)]
+    difference = wins[0] - wins[1]
+    spread = difference.mean(axis=1).var(ddof=1) / len(difference)
+    spread += difference.mean(axis=0).var(ddof=1) / difference.shape[1]
+    expected = [difference.mean() + sign * 1.959964 * spread**0.5 for sign in (0, -1, 1)]
+    measured = [float(row[f"auc_difference{end}"]) for end in ("", "_low", "_high")]
+    assert measured == pytest.approx(expected, abs=AREA)
+
+
+def test_groups_against_newcombe(school: Any) -> None:
+    random = np.random.default_rng(6)
+    weak = random.random(100) < 0.3
+    connection = school(**_world(random, weak, random.random(100) < np.where(weak, 0.6, 0.1)))
+    condition = "rule = 'level_warning' and outcome = 'failed_courses' and week = 8 and group_type = 'gender'"
+    rows = {
+        row["group_code"]: row for row in _rows(connection, "marts.early_warning_backtest_group", condition)
+    }
+    own, other = rows["m"], rows["f"]
+    shares = []
+    for row in (own, other):
+        interval = stats.binomtest(row["hits"], row["with_outcome"]).proportion_ci(method="wilson")
+        shares.append((row["hits"] / row["with_outcome"], interval.low, interval.high))
+    (p1, low1, high1), (p2, low2, high2) = shares
+    expected = [
+        p1 - p2 - ((p1 - low1) ** 2 + (high2 - p2) ** 2) ** 0.5,
+        p1 - p2 + ((high1 - p1) ** 2 + (p2 - low2) ** 2) ** 0.5,
+    ]
+    measured = [float(own[f"recall_difference_{end}"]) for end in ("low", "high")]
+    assert measured == pytest.approx([100 * end for end in expected], abs=3 * PERCENT)
+    assert own["recall_difference"] == -other["recall_difference"]
+
+
+def test_a_perfect_rule_has_an_area_of_one_and_no_interval(school: Any) -> None:
+    weak = np.arange(40) < 10
+    row = _level(school(**_world(np.random.default_rng(7), weak, weak)), "failed_courses", 10)
+    assert (row["precision"], row["recall"], row["auc"]) == (100, 100, 1)
+    assert row["auc_low"] is row["auc_high"] is None
+    assert row["lead_weeks"] >= WEEKS - 5
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_outcomes_dealt_at_random_are_foretold_by_nothing(school: Any, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    weak = np.arange(120) % 4 == 0
+    row = _level(school(**_world(random, weak, random.permutation(120) < 40)), "failed_courses", 8)
+    # Five standard errors: one in a million examples.
+    spread = float(row["auc_high"] - row["auc_low"]) / 3.92
+    assert abs(float(row["auc"]) - 0.5) < 5 * spread
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(week=st.integers(1, WEEKS - 1), seed=st.integers(0, 1000))
+def test_nothing_later_changes_an_earlier_flag(school: Any, week: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    weak = random.random(20) < 0.4
+    world = _world(random, weak, weak)
+    ends_on = FIRST_DAY + timedelta(days=7 * week - 1)
+    early = [_grade(100 + n, n, 55.0, ends_on) for n in range(0, 20, 3)]
+    world["fct_grade"] += early
+    world |= _scores_of(random, 20)
+    flags = f"select * from core.early_warning_week where week <= {week} order by all"
+    before = school(**world).sql(flags).fetchall()
+    assert before
+    later = [day for day in world["attendance_student_day"] if day["week"] > week]
+    for day in later:
+        day |= {"present": 0, "absent": 6}
+    for grade in world["fct_grade"]:
+        if grade["updated_at"].date() > ends_on:
+            grade |= {"real_score": 1.0, "score_percent": 1.0, "is_passed": False}
+    for score in world["fct_score"]:
+        if score["created_at"].date() > ends_on:
+            score["created_at"] = datetime.combine(LAST_DAY, datetime.min.time())
+    assert school(**world).sql(flags).fetchall() == before
+
+
+def _scores_of(random: np.random.Generator, students: int) -> dict[str, list[dict[str, Any]]]:
+    """Ten items of a class of all students; each score is given on a day of its own, or never."""
+    items = [
+        {
+            "school_id": 1,
+            "semester_id": 20,
+            "assessment_id": 1,
+            "assessment_item_id": item,
+            "course_class_id": 1,
+            "full_score": 10.0,
+            "known_on": LAST_DAY,
+        }
+        for item in range(10)
+    ]
+    scores = [
+        {
+            "school_id": 1,
+            "score_id": 100 * item + student,
+            "semester_id": 20,
+            "assessment_item_id": item,
+            "student_id": student,
+            "score": 7.0,
+            "is_valid": True,
+            "created_at": datetime.combine(
+                FIRST_DAY + timedelta(days=int(random.integers(0, 7 * WEEKS - 4))), datetime.min.time()
+            ),
+        }
+        for item in range(10)
+        for student in range(students)
+        if random.random() < 0.8
+    ]
+    of_items = [
+        {name: row[name] for name in row if name not in ("score_id", "semester_id")} for row in scores
+    ]
+    for row in of_items:
+        del row["created_at"]
+    return {"fct_assessment_item": items, "fct_score": scores, "fct_item_score": of_items}
+
+
+def test_indicators_of_a_week_by_hand(school: Any) -> None:
+    """Student 0 misses three of 30 lessons in week 1, is late in two, and lacks the score of one item."""
+    days = [_day(0, 1, weekday, 6 if weekday else 3, late=2 if weekday == 1 else 0) for weekday in range(5)]
+    days += [_day(0, 2, weekday, 6) for weekday in range(5)]
+    made = datetime(2024, 9, 4)
+    items = [
+        {
+            "school_id": 1,
+            "semester_id": 20,
+            "assessment_id": 1,
+            "assessment_item_id": item,
+            "course_class_id": 1,
+        }
+        | {"full_score": 10.0, "known_on": LAST_DAY}
+        for item in range(3)
+    ]
+    scores = [
+        {"school_id": 1, "score_id": 10 * item + n, "semester_id": 20, "assessment_item_id": item}
+        | {"student_id": n, "score": 5.0, "is_valid": True, "created_at": made + timedelta(days=7 * item)}
+        for item in range(3)
+        for n in (0, 1)
+        if (item, n) != (1, 0)
+    ]
+    connection = school(
+        dim_student=_students(2),
+        bridge_class_student=_members(2),
+        attendance_student_day=days,
+        fct_grade=[_grade(1, 0, 55.0, FIRST_DAY + timedelta(days=9)), _grade(2, 0, 95.0, LAST_DAY)],
+        fct_assessment_item=items,
+        fct_score=scores,
+    )
+    weeks = {
+        row["week"]: row
+        for row in _rows(connection, "core.early_warning_week", "student_id = 0 and week <= 3")
+    }
+    assert [float(weeks[week]["attendance_rate"]) for week in (1, 2, 3)] == [90.0, 95.0, 95.0]
+    assert [float(weeks[week]["lateness_rate"]) for week in (1, 2)] == [7.41, 3.51]
+    # Item 1 begins in week 2, by the score of student 1.
+    assert [float(weeks[week]["missing_rate"]) for week in (1, 2, 3)] == [0.0, 50.0, 33.33]
+    assert [weeks[week]["failed_courses"] for week in (1, 2, 3)] == [None, 1, 1]
+    assert [weeks[week]["known_when"] for week in (1, 2)] == ["dated", "dated"]
+    assert weeks[1]["attendance_rate_level"] is None, "five days are too few to judge"
+
+
+def test_a_grade_counts_as_the_warehouse_knew_it(school: Any) -> None:
+    """55 until the night of week 4, 70 from then on; the platform's own time is later than both."""
+    changed = datetime(2024, 9, 28, 2)
+    versions = [
+        {"known_from": datetime(2024, 9, 1, 2), "known_to": changed, "real_score": 55.0},
+        {"known_from": changed, "known_to": None, "real_score": 70.0},
+    ]
+    history = [
+        {
+            "school_id": 1,
+            "semester_id": 20,
+            "grade_id": 1,
+            "source": "class",
+            "student_id": 0,
+            "status": "normal",
+        }
+        | version
+        for version in versions
+    ]
+    connection = school(
+        dim_student=_students(1),
+        bridge_class_student=_members(1),
+        fct_grade=[_grade(1, 0, 70.0, LAST_DAY)],
+        grade_history=history,
+    )
+    rows = connection.sql(
+        "select failed_courses, known_when from core.early_warning_week where week in (3, 4) order by week"
+    ).fetchall()
+    assert rows == [(1, "recorded"), (0, "recorded")]
+
+
+def test_who_was_not_there_is_in_no_week(school: Any) -> None:
+    members = _members(3)
+    members[1] |= {"joined_on": FIRST_DAY + timedelta(days=14)}
+    members[2] |= {"left_on": FIRST_DAY + timedelta(days=14)}
+    connection = school(dim_student=_students(3), bridge_class_student=members)
+    weeks = connection.sql(
+        "select student_id, min(week), max(week) from core.early_warning_week group by all order by all"
+    ).fetchall()
+    assert weeks == [(0, 1, WEEKS), (1, 3, WEEKS), (2, 1, 2)]
+    assert _rows(connection, "core.early_warning_week", "level <> 'unknown'") == []
+
+
+def _status(connection: duckdb.DuckDBPyConnection) -> dict[tuple[int, str], tuple[str, int | None]]:
+    rows = _rows(connection, "marts.early_warning_backtest_status")
+    return {(row["semester_id"], row["outcome"]): (row["status"], row["weeks_missing"]) for row in rows}
+
+
+def test_a_running_semester_is_not_judged(school: Any) -> None:
+    """The only semester has begun five weeks ago; the semester after it is not known yet."""
+    semester = _semester(20, FIRST_DAY, is_over=False) | {"loaded_on": FIRST_DAY + timedelta(days=35)}
+    connection = school(dim_semester=[semester], dim_student=_students(1), bridge_class_student=_members(1))
+    assert _rows(connection, "marts.early_warning_backtest") == []
+    assert _status(connection) == {
+        (20, outcome): ("semester not over", weeks)
+        for outcome, weeks in {
+            # Eleven weeks, the last of which ends on a Friday; from the Saturday on it is over.
+            **dict.fromkeys(("chronic_absence", "failed_courses", "mean_drop", "failed_or_chronic"), 11),
+            **dict.fromkeys(("has_left", "failed_next"), None),
+        }.items()
+    }
+
+
+def test_the_status_says_what_is_missing(school: Any) -> None:
+    """A closed semester, then one that begins in four weeks. Of 60 students 20 fail and five miss lessons."""
+    next_day = LAST_DAY + timedelta(days=30)
+    loaded = {"loaded_on": next_day - timedelta(days=28)}
+    world = _world(np.random.default_rng(9), np.arange(60) < 5, np.arange(60) % 3 == 0)
+    semesters = [
+        _semester(20, FIRST_DAY, is_over=True) | loaded,
+        _semester(21, next_day, is_over=False) | loaded,
+    ]
+    connection = school(dim_semester=semesters, **world)
+    assert _status(connection) == {
+        (20, "chronic_absence"): ("too few", None),
+        (20, "failed_courses"): ("ready", None),
+        (20, "mean_drop"): ("outcome not known", None),
+        (20, "failed_or_chronic"): ("ready", None),
+        (20, "has_left"): ("next semester not begun", 4),
+        (20, "failed_next"): ("next semester not over", 4 + WEEKS),
+    }
+    [row] = _rows(connection, "marts.early_warning_backtest_status", "outcome = 'failed_courses'")
+    assert (row["with_outcome"], row["without_outcome"]) == (20, 40)
+    # The lessons of a week suffice to judge lateness. Grades are published in the last week.
+    assert (row["first_week"], row["weeks_ready"]) == (1, WEEKS - 1)
+    [row] = _rows(connection, "marts.early_warning_backtest_status", "outcome = 'chronic_absence'")
+    assert (row["with_outcome"], row["weeks_ready"], row["first_week"]) == (5, 0, None)
+
+
+def test_a_semester_without_grades_says_so(school: Any) -> None:
+    semester = _semester(20, FIRST_DAY, is_over=True) | {"never_loaded": ["grades"]}
+    connection = school(dim_semester=[semester], dim_student=_students(1), bridge_class_student=_members(1))
+    status = _status(connection)
+    assert status[20, "failed_courses"] == status[20, "mean_drop"] == ("not loaded", None)
+    assert status[20, "chronic_absence"] == ("outcome not known", None)
+
+
+def test_semesters_made_one_by_one_are_those_made_together(school: Any) -> None:
+    random = np.random.default_rng(8)
+    weak = random.random(40) < 0.4
+    first, second = (_world(random, weak, random.random(40) < 0.4) for _ in range(2))
+    later_on = timedelta(days=182)
+    for days in (second["attendance_student_day"], second["fct_grade"], second["bridge_class_student"]):
+        for row in days:
+            row |= {"semester_id": 21}
+            row |= {name: value + later_on for name, value in row.items() if isinstance(value, date)}
+            if "grade_id" in row:
+                row["grade_id"] += 1000
+    scores = _scores_of(random, 40)
+    both = {name: first[name] + second[name] for name in first if name != "dim_student"}
+    semesters = [_semester(20, FIRST_DAY, is_over=True), _semester(21, FIRST_DAY + later_on, is_over=True)]
+    connection = school(dim_semester=semesters, dim_student=first["dim_student"], **both, **scores)
+    models = {model.name: model for model in read_project(compiled()).models}
+    for name in MODELS[1:5]:
+        [model] = [model for model in models.values() if model.name.endswith(f".{name}")]
+        connection.execute(f"alter table {model.name} rename to together")
+        make_semesters(connection, model, exists=False)
+        for pair in (("together", model.name), (model.name, "together")):
+            tables = [table if "." in table else f"{model.schema}.{table}" for table in pair]
+            assert connection.sql(f"from {tables[0]} except all from {tables[1]}").fetchall() == [], (
+                model.name
+            )
+        assert connection.sql(f"select count(distinct semester_id) from {model.name}").fetchall() == [(2,)]
+        connection.execute(f"drop table {model.schema}.together")
+
+
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(seed=st.integers(0, 1000))
+def test_suggested_limits_are_judged_as_levels_are(school: Any, seed: int) -> None:
+    """The rules in force flag the same students in polars as in the models, in weeks 8 and 10."""
+    random = np.random.default_rng(seed)
+    weak = random.random(60) < 0.4
+    world = _world(random, weak, random.random(60) < 0.3)
+    for day in world["attendance_student_day"]:
+        day["late"] = int(random.binomial(day["present"], 0.05 + 0.2 * (day["student_id"] % 5 == 0)))
+    world["fct_grade"] += [_grade(1000 + n, n, 30.0 + n, FIRST_DAY + timedelta(days=20)) for n in range(60)]
+    connection = school(**world, **_scores_of(random, 60))
+    rules = read_rules(connection, 1)
+    cases = read_cases(connection, 1, rules)
+    in_models = cases.frame["level"].is_in(["warning", "at_risk"])
+    assert set(cases.frame["week"]) == {8, 10} and 0 < in_models.sum() < len(in_models)
+    assert cases.flags(rules).to_list() == in_models.to_list()
+
+
+def test_outcomes_count_only_what_happens_after_the_week(school: Any) -> None:
+    """Two fails published in week 4 and 10; a fall by two standard deviations since the last semester."""
+    published = [FIRST_DAY + timedelta(days=7 * week - 3) for week in (4, 4, 10, 10)]
+    grades = [_grade(n, 0, 50.0, day) for n, day in enumerate(published)]
+    earlier = _semester(19, FIRST_DAY - timedelta(days=182), is_over=True) | {"week_count": None}
+    means = [
+        {
+            "school_id": 1,
+            "semester_id": semester,
+            "student_id": 0,
+            "z_score_in_cohort": z,
+            "failed_courses": 0,
+        }
+        for semester, z in ((19, 1.0), (20, -1.0))
+    ]
+    connection = school(
+        dim_semester=[earlier, _semester(20, FIRST_DAY, is_over=True)],
+        dim_student=_students(1),
+        bridge_class_student=_members(1),
+        fct_grade=grades,
+        grade_student_semester=means,
+    )
+    rows = connection.sql(
+        "select week, failed_courses, mean_drop from core.early_warning_outcome order by week"
+    ).fetchall()
+    assert rows == [
+        (week, True if week < 10 else None, True if week < 4 else None) for week in range(1, WEEKS + 1)
+    ]
+
+
+def test_the_direction_of_an_indicator_is_that_of_its_rule(school: Any) -> None:
+    random = np.random.default_rng(11)
+    weak = random.random(60) < 0.3
+    world = _world(random, weak, random.random(60) < np.where(weak, 0.6, 0.1))
+    query = (
+        "select auc from marts.early_warning_backtest "
+        "where rule = 'attendance_rate' and week = 9 order by all"
+    )
+    areas = school(**world).sql(query).fetchall()
+    connection = school(**world)
+    connection.execute(
+        "update seeds.early_warning_rules set worse = 'at_least' where indicator = 'attendance_rate'"
+    )
+    backtest = compiled()["nodes"]["model.campus.early_warning_backtest"]["compiled_code"]
+    connection.execute(f"create or replace table marts.early_warning_backtest as {backtest}")
+    turned = connection.sql(query).fetchall()
+    assert areas and turned == sorted((1 - area,) for (area,) in areas)

@@ -1,0 +1,1 @@
+"""The log tables of the lake."""

@@ -1,0 +1,1 @@
+"""The logs that a load writes in batches: loads, drift, plans and writes."""

@@ -1,0 +1,105 @@
+"""`quality.lineage`: the columns that each column of the published file is made of, down to the interface.
+
+pipelines/cli/developer/lineage.py reads the sources of models from their SQL when the models are compiled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.lake.logs.tables import Log
+from warehouse.lake.sql import create_table, view
+from warehouse.lake.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, Column, Table, comments
+from warehouse.publish.models.dbt_project import COMPILED, PROJECT, ModelsBroken, fingerprint
+
+#: Which `make models` writes beside the compiled project.
+COMPILED_LINEAGE = COMPILED.with_name("compiled_lineage.json")
+#: The source_schema of columns of `raw`.
+INTERFACE = "interface"
+LINEAGE = Log(
+    name="lineage",
+    comment="The columns that each column is made of, a row for each; its own row without a source if none",
+    label_zh="数据血缘",
+    columns=(
+        Column("schema_name", pa.string(), "Schema", label_zh="模式"),
+        Column("table_name", pa.string(), "Table or view", label_zh="表"),
+        Column("column_name", pa.string(), "Column", label_zh="列"),
+        Column(
+            "source_schema",
+            pa.string(),
+            "Schema of the source; interface: the platform; null: a constant, or made by the warehouse",
+            label_zh="来源模式",
+        ),
+        Column(
+            "source_table",
+            pa.string(),
+            "Table or view of the source; of the interface: the path, or the file of the home",
+            label_zh="来源表",
+        ),
+        Column(
+            "source_column",
+            pa.string(),
+            "Column or field of the source; null: its rows, as in a count, or no field by name",
+            label_zh="来源列",
+        ),
+    ),
+)
+
+Source = tuple[str | None, str | None, str | None]
+
+
+def record_lineage(
+    con: duckdb.DuckDBPyConnection, tables: Iterable[Table], endpoints: Mapping[str, str]
+) -> None:
+    """Write `quality.lineage` into a file that is not yet published.
+
+    `tables`: those of `raw`; `endpoints`: by table, the path of the interface that it is read from."""
+    view(con, "empty", [], LINEAGE.lake_schema)
+    con.execute("DROP TABLE IF EXISTS quality.lineage")
+    create_table(con, "quality.lineage", "FROM empty", LINEAGE.comment, comments(LINEAGE.columns))
+    names = LINEAGE.lake_schema.names
+    rows = [
+        dict(zip(names, (*place, *source), strict=True))
+        for place, sources in (*_of_raw(tables, endpoints), *_of_models())
+        for source in sources or [(None, None, None)]
+    ]
+    con.register("sources", pa.Table.from_pylist(rows, schema=LINEAGE.lake_schema))
+    con.execute("INSERT INTO quality.lineage FROM sources")
+
+
+@cache
+def compiled_lineage() -> Mapping[str, Mapping[str, list[str]]]:
+    """By model and column, the sources as `lineage_of` of pipelines/cli/developer/lineage.py gives them.
+
+    Raises ModelsBroken if the project has changed since it was compiled."""
+    stored = json.loads(COMPILED_LINEAGE.read_text(encoding="utf-8"))
+    if stored["fingerprint"] != fingerprint():
+        raise ModelsBroken(f"{PROJECT} has changed since it was compiled: run `make models`")
+    lineage: Mapping[str, Mapping[str, list[str]]] = stored["lineage"]
+    return lineage
+
+
+def _of_models() -> Iterator[tuple[tuple[str, str, str], list[Source]]]:
+    for model, columns in compiled_lineage().items():
+        schema, _, table = model.partition(".")
+        for column, sources in columns.items():
+            parts = (source.split(".") for source in sources)
+            yield (schema, table, column), [(part[0], part[1], ".".join(part[2:]) or None) for part in parts]
+
+
+def _of_raw(
+    tables: Iterable[Table], endpoints: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, str, str], list[Source]]]:
+    for table in tables:
+        path = endpoints[table.name]
+        for column in table.columns:
+            fields = column.sent_as or (None,)
+            yield ("raw", table.name, column.name), [(INTERFACE, path, name) for name in fields]
+        for column in (SCHOOL_ID, *BOOKKEEPING):
+            sources: list[Source] = [(INTERFACE, path, None)] if column.name == EXTRA else []
+            yield ("raw", table.name, column.name), sources

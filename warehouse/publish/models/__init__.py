@@ -1,0 +1,1 @@
+"""The compiled dbt project, its thresholds and its runner."""
