@@ -1,11 +1,17 @@
 """The tables of shared state in Dagster's Postgres. While Postgres is away, loads go on without it."""
 
 import asyncio
+import os
+import socket
+import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
+from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, create_engine, make_url, text
+from psycopg2 import InterfaceError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from campus.http.events import Event
@@ -17,6 +23,8 @@ T = TypeVar("T")
 AWAY = 30.0
 #: Seconds to wait for an answer.
 PATIENCE = 3
+#: Seconds after which connections are cut off, where the server takes statements and answers none.
+STALLED = 3 * PATIENCE
 #: The application name of these connections, and the logging name of their engine.
 APPLICATION = "campus shared"
 #: Unlogged: the state can be learned again, and no write waits for the disk.
@@ -34,6 +42,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._engine: Engine | None = None
+        self._connections, self._connections_lock = WeakSet[Any](), threading.Lock()
         self._away_until = float("-inf")
         self._is_reported = False
         self.notify: Callable[[Event], None] = lambda _: None
@@ -44,20 +53,16 @@ class Database:
 
     async def run(self, work: Callable[[Connection], T]) -> T | None:
         """Run a function in a transaction; None: the database is away."""
-        if self.is_away(time.monotonic()):
-            return None
-        try:
-            return await asyncio.to_thread(self._transact, work)
-        except SQLAlchemyError as error:
-            self.lost(error)
-            return None
+        return await self._attempt(lambda: self._transact(work))
 
     async def begin(self) -> Connection | None:
         """A connection, which the caller closes; None: the database is away."""
-        if self.is_away(time.monotonic()):
-            return None
+        return await self._attempt(self._connect)
+
+    async def call(self, work: Callable[[], T]) -> T | None:
+        """Run a function in a thread; None: the database is away."""
         try:
-            return await asyncio.to_thread(self._connect)
+            return await asyncio.to_thread(self._call_in_time, work)
         except SQLAlchemyError as error:
             self.lost(error)
             return None
@@ -77,12 +82,43 @@ class Database:
                 )
             )
 
+    async def _attempt(self, work: Callable[[], T]) -> T | None:
+        return None if self.is_away(time.monotonic()) else await self.call(work)
+
+    def _call_in_time(self, work: Callable[[], T]) -> T:
+        timer = threading.Timer(STALLED, self._cut_off)
+        timer.daemon = True
+        timer.start()
+        try:
+            return work()
+        finally:
+            timer.cancel()
+
+    def _cut_off(self) -> None:
+        """Close the sockets under all connections, so that no thread waits for ever in psycopg2."""
+        with self._connections_lock:
+            connections = list(self._connections)
+        for connection in connections:
+            # It may have been closed meanwhile.
+            with (
+                suppress(InterfaceError, OSError),
+                socket.socket(fileno=os.dup(connection.fileno())) as stream,
+            ):
+                stream.shutdown(socket.SHUT_RDWR)
+
     def _connect(self) -> Connection:
         if self._engine is None:
             self._engine = engine_of(self._url)
+            event.listen(self._engine, "do_connect", self._open)
             with self._engine.begin() as connection:
                 make_table(connection, TABLES)
         return self._engine.connect()
+
+    def _open(self, dialect: Any, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
+        connection = dialect.connect(*arguments, **options)
+        with self._connections_lock:
+            self._connections.add(connection)
+        return connection
 
     def _transact(self, work: Callable[[Connection], T]) -> T:
         with self._connect() as connection, connection.begin():

@@ -56,12 +56,12 @@ class Workers:
             yield NoTokenLock()
             return
         try:
-            sealed = await _run_or_lose(self._database, lambda: load_content(connection, name))
+            sealed = await self._database.call(lambda: load_content(connection, name))
             token = self._token(name, sealed)
             yield DatabaseTokenLock(self._database, connection, self._seal, name, token)
-            await _run_or_lose(self._database, connection.commit)
+            await self._database.call(connection.commit)
         finally:
-            await asyncio.shield(asyncio.to_thread(_close, connection))
+            await asyncio.shield(self._database.call(partial(_close, connection)))
 
     async def _locked(self, name: str) -> Connection | None:
         """A connection with the lock; None: the database is away, or the holder hangs.
@@ -72,10 +72,10 @@ class Workers:
             take = partial(connection.scalar, text(TRY_LOCK), {"name": name})
             is_taken: bool | None = False
             try:
-                is_taken = await _run_or_lose(self._database, take)
+                is_taken = await self._database.call(take)
             finally:
                 if not is_taken:
-                    await asyncio.shield(asyncio.to_thread(_close, connection))
+                    await asyncio.shield(self._database.call(partial(_close, connection)))
             if is_taken:
                 return connection
             await asyncio.sleep(RETRY_SECONDS)
@@ -102,16 +102,7 @@ class DatabaseTokenLock:
     async def store(self, token: SharedToken) -> None:
         """Store the token, encrypted, for the other workers."""
         sealed = self._seal.close(self._name, msgspec.json.encode(token))
-        await _run_or_lose(self._database, lambda: store_content(self._connection, self._name, sealed))
-
-
-async def _run_or_lose(database: Database, work: Callable[[], T]) -> T | None:
-    """Run a function in a thread; None: the database is away."""
-    try:
-        return await asyncio.to_thread(work)
-    except SQLAlchemyError as error:
-        database.lost(error)
-        return None
+        await self._database.call(lambda: store_content(self._connection, self._name, sealed))
 
 
 def _close(connection: Connection) -> None:

@@ -1,8 +1,11 @@
 """What workers share in Postgres, between two that stand for processes; left out where there is none."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -259,6 +262,58 @@ def test_a_database_that_goes_away_and_comes_back(monkeypatch: pytest.MonkeyPatc
         time.sleep(0.3)
         asyncio.run(asked(platform, shared, events))
         assert notes() == 1
+
+
+@contextmanager
+def stopped(server: Postgres) -> Iterator[None]:
+    """The backends of what workers share take statements and answer none."""
+    with psycopg2.connect(plain(server)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'campus shared'")
+        backends = [pid for (pid,) in cursor.fetchall()]
+    connection.close()
+    assert backends
+    for pid in backends:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in backends:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def test_a_database_that_stops_answering_holds_nothing_up(
+    fresh: str, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "STALLED", 0.3)
+    with running(schools=1, students=8) as platform:
+        events: list[Event] = []
+        shared = of_process(fresh, platform.base_url)
+        asyncio.run(asked(platform, shared, events))
+        with stopped(server):
+            # Also the threads have ended: `asyncio.run` waits for them.
+            asyncio.run(asyncio.wait_for(asked(platform, shared, events), 20))
+    # A new connection was answered.
+    assert not [event.message for event in events if event.kind == "note"]
+
+
+def test_a_token_whose_lock_stops_answering_is_had_without_it(
+    fresh: str, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "STALLED", 0.3)
+
+    async def test() -> None:
+        shared, events = of_process(fresh), list[Event]()
+        await shared.join(events.append)
+        async with shared.lock_token("a token") as lock:
+            with stopped(server):
+                await asyncio.wait_for(lock.store(token("new")), 20)
+        async with shared.lock_token("a token") as lock:
+            assert lock.token is None
+        [event] = events
+        assert "does not answer" in event.message
+
+    asyncio.run(test())
 
 
 def test_what_is_sealed_is_bound_to_its_name_and_the_credentials() -> None:
