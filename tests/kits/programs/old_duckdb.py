@@ -2,8 +2,14 @@
 
 import json
 import sys
+from pathlib import Path
 
 import duckdb
+
+#: Where the oldest DuckDB is that reads the published file, of tests/old_duckdb.lock.
+FOLDER = Path(__file__).parents[3] / ".old-duckdb"
+#: What a missing folder means.
+MISSING = "no older DuckDB: `make old-duckdb`"
 
 NAMES = """
     SELECT format('"{}"."{}"', schema_name, table_name) FROM duckdb_tables()

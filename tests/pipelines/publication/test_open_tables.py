@@ -1,6 +1,9 @@
 """Open tables of a district: its nights publish what the shards have, and `campus sql` reads it."""
 
 import io
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
@@ -14,8 +17,10 @@ from pipelines.cli.actions.catalog import run_catalog
 from pipelines.cli.actions.load import run_build
 from pipelines.cli.actions.sql import run_sql
 from tests.kits.exports.open_tables import MODELS, write_number
+from tests.kits.programs import old_duckdb
 from tests.kits.worlds.shards import District
 from tests.kits.worlds.world import EARLY, World
+from warehouse.files import STORAGE_VERSION
 from warehouse.load.logs.load_log import now
 from warehouse.publish.shards.publication import deal
 from warehouse.published import catalog as catalogue
@@ -25,6 +30,18 @@ from warehouse.published.reading import opened
 from warehouse.published.shards import Shards, change
 
 pytestmark = pytest.mark.slow
+
+COUNTS = "SELECT count(*), count(COLUMNS(*)) FROM {}"
+#: Reads statements, and prints the version and the counts of each view that they make.
+READER = f"""
+import json, sys, duckdb
+con = duckdb.connect()
+con.execute(sys.stdin.read())
+views = con.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+names = map(".".join, views)
+counts = {{name: con.execute("{COUNTS}".format(name)).fetchone() for name in names}}
+print(json.dumps([duckdb.__version__, counts]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +106,25 @@ def test_the_command_prints_views_of_some_schools(district: District) -> None:
     catalog, _ = read_catalog(district.shards)
     assert said.getvalue() == "".join(f"{line}\n" for line in catalog_sql(district.shards, catalog, [101]))
     assert run_catalog(None, []) == 2
+
+
+@pytest.mark.skipif(not old_duckdb.FOLDER.exists(), reason=old_duckdb.MISSING)
+def test_an_older_duckdb_reads_all_rows_of_the_views(district: District) -> None:
+    catalog, _ = read_catalog(district.shards)
+    done = subprocess.run(
+        [sys.executable, "-c", READER],
+        env={"PYTHONPATH": str(old_duckdb.FOLDER)},
+        input="\n".join(catalog_sql(district.shards, catalog)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    version, counts = json.loads(done.stdout)
+    assert version == STORAGE_VERSION.removeprefix("v")
+    assert counts.keys() == catalog.versions.keys()
+    with opened(district.shards) as shards:
+        for name in counts:
+            assert tuple(counts[name]) == shards.execute(COUNTS.format(name)).fetchone(), name
 
 
 def test_dagster_knows_the_tables_until_they_go(world: World, district: District) -> None:

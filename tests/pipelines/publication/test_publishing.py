@@ -38,8 +38,6 @@ from warehouse.load.logs.load_log import now
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
-# The oldest that reads the published file, of tests/old_duckdb.lock.
-OLD_DUCKDB = Path(__file__).parents[3] / ".old-duckdb"
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "analysts.md"
 QUESTIONS = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 CONNECT = GUIDE.with_name("connect.md").read_text(encoding="utf-8")
@@ -99,12 +97,12 @@ def query(world: World, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
 
 
-@pytest.mark.skipif(not OLD_DUCKDB.exists(), reason="no older DuckDB: `make old-duckdb`")
+@pytest.mark.skipif(not old_duckdb.FOLDER.exists(), reason=old_duckdb.MISSING)
 @pytest.mark.slow
 def test_an_older_duckdb_reads_every_table_view_and_macro(published: World) -> None:
     done = subprocess.run(
         [sys.executable, old_duckdb.__file__, str(published.settings.published)],
-        env={"PYTHONPATH": str(OLD_DUCKDB)},
+        env={"PYTHONPATH": str(old_duckdb.FOLDER)},
         capture_output=True,
         text=True,
         check=True,
