@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from psycopg2 import InterfaceError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -96,6 +95,8 @@ class Database:
 
     def _cut_off(self) -> None:
         """Close the sockets under all connections, so that no thread waits for ever in psycopg2."""
+        from psycopg2 import InterfaceError
+
         with self._connections_lock:
             connections = list(self._connections)
         for connection in connections:
