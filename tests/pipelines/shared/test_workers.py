@@ -105,7 +105,7 @@ def test_a_turn_that_fails_is_over(fresh: str) -> None:
         with pytest.raises(ValueError):
             async with of_process(fresh).lock_token("a token"):
                 raise ValueError
-        async with asyncio.timeout(5), of_process(fresh).lock_token("a token") as lock:
+        async with asyncio.timeout(20), of_process(fresh).lock_token("a token") as lock:
             assert lock.token is None
 
     asyncio.run(test())
@@ -173,7 +173,7 @@ def test_all_together_keep_to_one_rate(fresh: str, workers: int) -> None:
 def test_a_state_that_is_unusable_begins_anew(fresh: str, content: bytes) -> None:
     async def test() -> None:
         await Database(fresh).run(lambda connection: store_content(connection, RATE, content))
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await until_granted(of_process(fresh).pace)
 
     asyncio.run(test())
@@ -186,7 +186,7 @@ def test_a_report_of_another_version_is_dropped(fresh: str, server: Postgres) ->
     connection.close()
 
     async def test() -> None:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await until_granted(of_process(fresh).pace)
 
     asyncio.run(test())
