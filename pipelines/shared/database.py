@@ -66,6 +66,18 @@ class Database:
             self.lost(error)
             return None
 
+    async def close(self, connection: Connection) -> None:
+        """Close a connection, which releases its locks."""
+
+        def close() -> None:
+            try:
+                connection.close()
+            except SQLAlchemyError:
+                # The database went away, and released the locks.
+                connection.invalidate()
+
+        await self.call(close)
+
     def lost(self, error: SQLAlchemyError) -> None:
         """Make no attempt for a while, and report the error once per outage."""
         self._away_until = time.monotonic() + AWAY
@@ -162,7 +174,9 @@ def engine_with(url: str, statement: str) -> Engine:
 
 
 def engine_of(url: str) -> Engine:
-    """An engine for a Postgres that may be away: no call waits longer than PATIENCE."""
+    """An engine for a Postgres that may be away: no call waits longer than PATIENCE.
+
+    A server that confirms packets and never answers is the exception; `Database` cuts it off."""
     limits = {
         "connect_timeout": PATIENCE,
         "tcp_user_timeout": 1000 * PATIENCE,

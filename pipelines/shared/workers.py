@@ -7,11 +7,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
-from typing import TypeVar
 
 import msgspec
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import SQLAlchemyError
 
 from campus.http.events import Event
 from campus.http.shared import NoTokenLock, Pace, SharedToken, TokenLock
@@ -25,7 +23,6 @@ from pipelines.shared.sealing import Seal, Unreadable
 RETRY_SECONDS = 0.05
 #: Seconds after which the holder of a lock counts as hanging.
 HANGS = 120.0
-T = TypeVar("T")
 
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(2, hashtext(:name))"
 
@@ -61,7 +58,7 @@ class Workers:
             yield DatabaseTokenLock(self._database, connection, self._seal, name, token)
             await self._database.call(connection.commit)
         finally:
-            await asyncio.shield(self._database.call(partial(_close, connection)))
+            await asyncio.shield(self._database.close(connection))
 
     async def _locked(self, name: str) -> Connection | None:
         """A connection with the lock; None: the database is away, or the holder hangs.
@@ -75,7 +72,7 @@ class Workers:
                 is_taken = await self._database.call(take)
             finally:
                 if not is_taken:
-                    await asyncio.shield(self._database.call(partial(_close, connection)))
+                    await asyncio.shield(self._database.close(connection))
             if is_taken:
                 return connection
             await asyncio.sleep(RETRY_SECONDS)
@@ -103,14 +100,6 @@ class DatabaseTokenLock:
         """Store the token, encrypted, for the other workers."""
         sealed = self._seal.close(self._name, msgspec.json.encode(token))
         await self._database.call(lambda: store_content(self._connection, self._name, sealed))
-
-
-def _close(connection: Connection) -> None:
-    try:
-        connection.close()
-    except SQLAlchemyError:
-        # The database went away, and released the locks.
-        connection.invalidate()
 
 
 @cache
