@@ -1,19 +1,31 @@
-# The two commands of the README are `make demo` and `make test`; each makes .venv first where it is missing.
+# The two commands of the README are `make demo` and `make test`; each installs first what it lacks in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests bench-setup lock
+.PHONY: install setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests unchanged bench-setup lock
 
-setup: .venv/installed
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
-.venv/installed: requirements.lock pyproject.toml
+# What the product needs.
+install: .venv/installed
+
+# A .venv with the packages of tests keeps them: the versions of one lock fit together.
+.venv/installed: deploy/requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --require-hashes -r $(if $(wildcard $(BIN)/pytest),requirements.lock,$<)
+	$(PIP) --no-build-isolation --editable .
 	$(BIN)/pip check
 	touch $@
 
-demo: setup
+# In addition what tests, checks, models and the documentation need.
+setup: .venv/tested
+
+.venv/tested: requirements.lock .venv/installed
+	$(PIP) --require-hashes -r $<
+	$(BIN)/pip check
+	touch $@
+
+demo: install
 	$(BIN)/campus demo
 
 # Whatever the environment says of it: the tests start a hundred processes, of which one compiles for the rest.
@@ -28,7 +40,7 @@ test: setup
 	@TMPDIR=$$(mktemp -d $(if $(TMPDIR),,$(MEMORY))) || exit 1; export TMPDIR; \
 	trap 'rm -rf "$$TMPDIR"' EXIT; trap 'kill $$checks 2>/dev/null; exit 130' INT TERM; \
 	$(MAKE) --no-print-directory check >$$TMPDIR/checks 2>&1 & checks=$$!; \
-	$(BIN)/pytest --numprocesses 3; tested=$$?; \
+	$(BIN)/pytest --numprocesses 3 $(PYTEST_OPTIONS); tested=$$?; \
 	wait $$checks; checked=$$?; \
 	cat $$TMPDIR/checks; \
 	test $$tested -eq 0 -a $$checked -eq 0
@@ -36,7 +48,7 @@ test: setup
 # Kills at seeded moments, a full disk, servers that go away, the lake in an object store, semesters that are
 # frozen, homes of earlier versions, and each further reading of what the platform may send.
 test-slow: setup old-duckdb
-	$(BIN)/pytest --numprocesses 3 -m slow -rs
+	$(BIN)/pytest --numprocesses 3 -m slow -rs $(PYTEST_OPTIONS)
 
 check: setup
 	$(BIN)/ruff check .
@@ -49,7 +61,7 @@ check: setup
 old-duckdb: .old-duckdb/installed
 
 .old-duckdb/installed: tests/old_duckdb.lock .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --upgrade --target .old-duckdb -r $<
+	$(PIP) --require-hashes --upgrade --target .old-duckdb -r $<
 	touch $@
 
 # One model with what it stands on, its tests and its rows: make model M=early_warning (docs/how-to/extending.md).
@@ -84,6 +96,10 @@ diagram: setup
 requests: setup
 	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/end_to_end/requests
 
+# After a rebuild: what users see differently since a commit, in words: make unchanged BASE=main (CONTRIBUTING.md).
+unchanged: setup
+	@$(BIN)/python -m tools.unchanged $(BASE)
+
 # What benchmarks/datasets and benchmarks/exports measure this project against has an environment of its own.
 bench-setup: .venv-bench/installed
 
@@ -92,7 +108,7 @@ bench-setup: .venv-bench/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	touch $@
 
-# Needs uv; run after a change of pyproject.toml's dependencies. The container has neither dbt nor development packages.
+# Needs uv; run after a change of pyproject.toml's dependencies. deploy/ has neither dbt nor development packages.
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
 EXTRAS := --extra assistant --extra build --extra district --extra kubernetes

@@ -34,7 +34,7 @@ def test_what_is_left_only_shrinks() -> None:
 def _vague_names() -> dict[str, list[str]]:
     """By room where a vague name is given, as `file:line name`."""
     places = defaultdict[str, list[str]](list)
-    for room in (*ROOMS, "tests", "benchmarks"):
+    for room in (*ROOMS, "tests", "benchmarks", "tools"):
         for path in sorted(modules((room,))):
             for name, line in _given_names(ast.parse(path.read_text(encoding="utf-8"))):
                 if name.strip("_") in VAGUE:

@@ -1,0 +1,49 @@
+"""The path of a page through the code gets no longer (benchmarks/path.py says what is counted)."""
+
+import pytest
+
+from benchmarks.path import measure
+
+#: The lengths of each page's path. Lower a number with each function and file that goes.
+CEILINGS = {
+    "students": {
+        "functions down": 27,
+        "files down": 15,
+        "functions back": 184,
+        "files back": 58,
+        "with rows": 26,
+    },
+    "dataset": {
+        "functions down": 24,
+        "files down": 12,
+        "functions back": 168,
+        "files back": 50,
+        "with rows": 21,
+    },
+    "scores": {
+        "functions down": 25,
+        "files down": 13,
+        "functions back": 181,
+        "files back": 56,
+        "with rows": 25,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def lengths() -> dict[str, dict[str, int]]:
+    return {name: trace.counts() for name, trace in measure().items()}
+
+
+def test_no_path_of_a_page_grows(lengths: dict[str, dict[str, int]]) -> None:
+    grown = {
+        (name, title): lengths[name][title]
+        for name, ceilings in CEILINGS.items()
+        for title, ceiling in ceilings.items()
+        if lengths[name][title] > ceiling
+    }
+    assert grown == {}, "python -m benchmarks.path shows the path"
+
+
+def test_ceilings_of_paths_are_tight(lengths: dict[str, dict[str, int]]) -> None:
+    assert lengths == CEILINGS, f"write the lower numbers into CEILINGS: {lengths}"
