@@ -1,11 +1,12 @@
 """Measures nights in a row with no, few or many changes, for one, five and twenty schools.
 
     .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--changed 0 1 100] [--students 60]
-        [--semesters 2] [--nights 10] [--loads-only] [--sparing]
+        [--semesters 2] [--nights 10] [--loads-only] [--sparing] [--a-day-apart]
 
 Before each later night, --changed percent of the rows of CHANGED get another text on the platform. Each night
 is one `campus sync` in a separate process, in the home of the nights before; the first one loads everything.
-CPU seconds and peak memory are those of the process and its children, without the simulator.
+CPU seconds and peak memory are those of the process and its children, without the simulator. --a-day-apart
+moves the clock of each night by a day (libfaketime), so that the terms of the maintenance pass.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from pipelines.cli.actions.load import run_load, run_sync
 from pipelines.cli.main import leave
 from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
+from tests.kits.programs.moved_clock import age_new_files, days_ahead
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOAD_LOG, LOGS
 
@@ -32,7 +35,10 @@ SPARING = """
 incremental: {current_scores: where_moved, transcript_days: 7}
 attendance: {window_days: 3}
 """
-COLUMNS = ("requests", "MB read", "CPU s", "s", "peak MB", "home MB", "log MB", "log commits", "commits")
+COLUMNS = (
+    *("requests", "MB read", "CPU s", "s", "peak MB", "home MB"),
+    *("lake MB", "lake files", "log MB", "log rows", "log commits", "commits"),
+)
 
 
 def main() -> None:
@@ -47,6 +53,7 @@ def main() -> None:
     arguments.add_argument(
         "--sparing", action="store_true", help="with the settings of docs/explanation/nights.md"
     )
+    arguments.add_argument("--a-day-apart", action="store_true", help="by a moved clock")
     arguments.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     if options.child:
@@ -63,7 +70,8 @@ def main() -> None:
             for number in range(1, options.nights + 1):
                 if number > 1:
                     change(platform, schools, share, f"before night {number}")
-                figures = night(platform, Path(home), loads_only=options.loads_only)
+                days = number - 1 if options.a_day_apart else 0
+                figures = night(platform, Path(home), days, loads_only=options.loads_only)
                 cells = "".join(f"{figures[name]:12,.1f}" for name in COLUMNS)
                 print(f"{schools:7}{share:8}%{number:7}{cells}", flush=True)
 
@@ -77,12 +85,14 @@ def change(platform: RunningSimulator, schools: int, share: int, text: str) -> N
             platform.update(resource, key, **values)
 
 
-def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[str, float]:
-    """Run one sync in a child process; return its figures and those of the home after it."""
+def night(platform: RunningSimulator, home: Path, days: int, *, loads_only: bool) -> dict[str, float]:
+    """Run one sync in a child process whose clock is `days` ahead; return its figures and those of the home
+    after it."""
     platform.clear_log()
-    started = time.monotonic()
-    used = _in_child(platform, home, loads_only=loads_only)
+    started, began = time.monotonic(), time.time()
+    used = _in_child(platform, home, days_ahead(days) if days else {}, loads_only=loads_only)
     seconds = time.monotonic() - started
+    age_new_files(home, began, days)
     lake = Lake(str(home / "lake"))
     return {
         "requests": len(platform.log()),
@@ -91,13 +101,16 @@ def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[s
         "s": seconds,
         "peak MB": used.ru_maxrss / 1024,
         "home MB": _size(home) / 1e6,
+        "lake MB": _size(home / "lake") / 1e6,
+        "lake files": sum(path.is_file() for path in (home / "lake").rglob("*")),
+        "log rows": sum(lake.open(log).count() for log in LOGS),
         "log MB": sum(_size(Path(lake.uri(log))) for log in LOGS) / 1e6,
         "log commits": sum(lake.version(log) for log in LOGS),
         "commits": _commits(home / "lake"),
     }
 
 
-def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> Any:
+def _in_child(platform: RunningSimulator, home: Path, clock: Mapping[str, str], *, loads_only: bool) -> Any:
     """Run a night; return the resources that it used. Raises AssertionError if the night fails."""
     command = [sys.executable, "-m", "benchmarks.nights", "--child"]
     command += ["--loads-only"] if loads_only else []
@@ -105,7 +118,7 @@ def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> An
         process = os.posix_spawn(
             sys.executable,
             command,
-            os.environ | settings_for(platform, home),
+            {**os.environ, **settings_for(platform, home), **clock},
             file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 1), (os.POSIX_SPAWN_DUP2, log.fileno(), 2)],
         )
         _, status, used = os.wait4(process, 0)

@@ -1,27 +1,31 @@
-"""Follows a page: own functions from the asset's step to the socket, own files from there to the commit.
+"""Follows a page: own functions from the asset's step to the socket, and back from the socket to the commit.
 
     .venv/bin/python -m benchmarks.path
 
-Down: the functions of this repository on the stack when a request is sent, from the first function in
-assets/. A task continues the stack of the function that created it.
+Down: the named functions of this repository on the stack when a request is sent, from the first function in
+assets/. A task continues the stack of the function that created it. The longest request of a target counts.
 
-Back: the files of this repository with a function that runs between the arrival of the last page of a slice
-and its commit to the Delta table; a coroutine that resumes counts. A star marks a file with a function
-that takes or returns rows: bytes of a kilobyte or more, raw JSON, and containers of Arrow, polars and DuckDB,
-also inside lists, dictionaries and own objects, two levels deep. One request is in flight at a time.
+Back: the named functions of this repository that run between the arrival of the last page of a slice and its
+first commit to the Delta table; a coroutine that resumes counts. A response of less than a kilobyte is a
+count or empty, and no page. A star marks a function that takes, holds when it resumes, or returns rows: bytes
+of a kilobyte or more, raw JSON, decoded rows, and containers of Arrow, polars and DuckDB, also inside lists,
+dictionaries and own objects, two levels deep. A file counts for its lambdas and comprehensions, too.
 
-The simulator's small schools are loaded for the first time. The hooks are at the borders: tasks of the event
-loop, the httpx transport, obstore.put. So a changed structure between them is counted in the same way.
+The simulator's small school is loaded for the first time: one slice, one request and one thread at a time, so
+that each run measures the same. The hooks are at the borders: tasks of the event loop, work in threads, the
+httpx transport, obstore.put. So a changed structure between them is counted in the same way.
 """
 
 import argparse
 import asyncio
+import inspect
 import json
+import math
 import re
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -37,6 +41,8 @@ import pyarrow as pa
 import uvloop
 
 from benchmarks.child import run_child, settings_for
+from campus.contracts.fields import Contract
+from campus.http.sending import rate_limit
 from campus.http.sending.engine import AiohttpTransport
 from pipelines.definitions import load_definitions
 from pipelines.nights.sync import load, new_sync_id
@@ -44,12 +50,14 @@ from pipelines.resources import open_runtime
 from pipelines.runs.instance import open_instance
 from pipelines.settings.settings import load_settings
 from simulator.process import running
+from warehouse.load.logs import writer
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Bytes from which a body counts as rows.
-SOME_ROWS = 1024
-#: Containers of rows.
+BYTES_OF_ROWS = 1024
+#: Rows, and containers of rows.
 ROWS = (
+    Contract,
     pa.Table,
     pa.RecordBatch,
     pa.RecordBatchReader,
@@ -61,88 +69,123 @@ ROWS = (
     msgspec.Raw,
 )
 OWN_ROOMS = ("campus.", "warehouse.", "loading.", "assets.", "pipelines.")
+#: One slice and one request at a time.
+SETTINGS = """
+platform: {concurrency: 1}
+datasets: {include: [big_scores], segments_at_a_time: 1}
+"""
+#: The assets of the targets, and those whose rows their requests name.
+SELECTION = 'key:"raw/students" or key:"datasets/records" or +key:"raw/scores"'
 #: A function: its file below the root, and its name.
 Function = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A page to follow. selection: the assets to load; path: of its requests; log: of its Delta table."""
+    """A page to follow. path: of its requests; log: of its Delta table."""
 
-    selection: str
     path: str
     log: str
 
 
 TARGETS = {
-    "students": Target('key:"raw/students"', r"/students$", r"^students/_delta_log/"),
-    "dataset": Target('key:"datasets/records"', r"/datasets/[^/]+/records$", r"^datasets\.\w+/_delta_log/"),
-    "scores": Target('+key:"raw/scores"', r"/items/\d+/scores$", r"^scores/_delta_log/"),
+    "students": Target(r"/reflection/students$", r"^students/_delta_log/"),
+    "dataset": Target(r"/datasets/big_scores/records$", r"^datasets\.big_scores/_delta_log/"),
+    "scores": Target(r"/items/\d+/scores$", r"^scores/_delta_log/"),
 }
 
 
-def main() -> None:
-    """Follow the three pages, each in a separate process, and print their ways."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--child", choices=TARGETS, help=argparse.SUPPRESS)
-    options = arguments.parse_args()
-    if options.child:
-        print(json.dumps(follow(TARGETS[options.child])))
-        return
-    totals = []
-    with running(schools=1, students=60, semesters=1, dataset_rows=500) as platform:
-        for name in TARGETS:
-            with tempfile.TemporaryDirectory() as home:
-                (Path(home) / "campus.yaml").write_text("platform:\n  concurrency: 1\n")
-                way = run_child("benchmarks.path", name, **settings_for(platform, Path(home)))
-            down, back = way["down"], way["back"]
-            files = {file for file, _ in down}
-            counts = (len(down), len(files), len(back), sum(back.values()))
-            totals.append(f"{name:10}" + "".join(f"{count:>16}" for count in counts))
-            print(f"\n{name}: down")
-            print(*(f"  {file:40} {function}" for file, function in down), sep="\n")
-            print(f"{name}: back")
-            print(*(f"{'*' if rows else ' '} {file}" for file, rows in back.items()), sep="\n")
-    titles = ("functions down", "files down", "files back", "with rows")
-    print(f"\n{'':10}" + "".join(f"{title:>16}" for title in titles), *totals, sep="\n")
-
-
 @dataclass
-class Way:
-    """The way of one page. back: the files since its arrival, and whether each had rows."""
+class Trace:
+    """The functions on the path of one page."""
 
+    # Of the longest request, outermost first.
     down: list[Function] = field(default_factory=list)
-    back: dict[str, bool] = field(default_factory=dict)
-    is_arriving: bool = False
+    # Since the last page arrived, and whether each had rows.
+    back: dict[Function, bool] = field(default_factory=dict)
+    # Between the arrival and the commit.
+    is_returning: bool = False
     is_committed: bool = False
 
+    def counts(self) -> dict[str, int]:
+        """The lengths of the path, by title."""
+        return {
+            "functions down": len(self.down),
+            "files down": len({file for file, _ in self.down}),
+            "functions back": sum(map(_is_named, self.back)),
+            "files back": len({file for file, _ in self.back}),
+            "with rows": len({file for (file, _), has_rows in self.back.items() if has_rows}),
+        }
 
-def follow(target: Target) -> dict[str, Any]:
-    """Load the target in this process; return its way down and back, up to the first commit."""
-    way = Way()
+
+def main() -> None:
+    """Follow the three pages and print their paths."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    if arguments.parse_args().child:
+        paths = {
+            name: (trace.down, [(*function, has_rows) for function, has_rows in trace.back.items()])
+            for name, trace in _follow().items()
+        }
+        print(json.dumps(paths))
+        return
+    traces = measure()
+    for name, trace in traces.items():
+        print(f"\n{name}: down")
+        print(*(f"  {file:40} {function}" for file, function in trace.down), sep="\n")
+        print(f"{name}: back")
+        functions = sorted(
+            (*function, has_rows) for function, has_rows in trace.back.items() if _is_named(function)
+        )
+        print(
+            *(f"{'*' if has_rows else ' '} {file:40} {function}" for file, function, has_rows in functions),
+            sep="\n",
+        )
+    counts = {name: trace.counts() for name, trace in traces.items()}
+    titles = next(iter(counts.values()))
+    print(f"\n{'':10}" + "".join(f"{title:>16}" for title in titles))
+    for name, lengths in counts.items():
+        print(f"{name:10}" + "".join(f"{length:>16}" for length in lengths.values()))
+
+
+def measure() -> dict[str, Trace]:
+    """The traces of the targets, which a separate process follows."""
+    with (
+        running(schools=1, students=60, semesters=1, dataset_rows=500) as platform,
+        tempfile.TemporaryDirectory() as home,
+    ):
+        (Path(home) / "campus.yaml").write_text(SETTINGS)
+        paths = run_child("benchmarks.path", **settings_for(platform, Path(home)))
+    return {
+        name: Trace(
+            [(file, function) for file, function in down],
+            {(file, function): has_rows for file, function, has_rows in back},
+        )
+        for name, (down, back) in paths.items()
+    }
+
+
+def _follow() -> dict[str, Trace]:
+    """Load the targets in this process, and return their traces."""
+    traces = {name: Trace() for name in TARGETS}
+    _stop_clocks()
     _watch_tasks()
-    _watch_requests(target, way)
-    _watch_commits(target, way)
-
-    def note(frame: FrameType, event: str, result: object) -> None:
-        if not way.is_arriving or event not in ("call", "return"):
-            return
-        file = _own_file(frame.f_code)
-        if not file or way.back.get(file):
-            return
-        values = [result] if event == "return" else list(frame.f_locals.values())
-        way.back[file] = any(map(_has_rows, values))
-
-    threading.setprofile(note)
-    sys.setprofile(note)
+    _watch_threads(traces)
+    _watch_requests(traces)
+    _watch_commits(traces)
     settings = load_settings()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
         definitions = load_definitions(settings, runtime)
-        for end in load(runtime, definitions, instance, new_sync_id(), selection=target.selection):
+        for end in load(runtime, definitions, instance, new_sync_id(), selection=SELECTION):
             assert end.problem is None, end.problem
-    sys.setprofile(None)
-    assert way.is_committed, "no commit was seen"
-    return {"down": way.down, "back": dict(sorted(way.back.items()))}
+    assert all(trace.is_committed for trace in traces.values()), "a target was not committed"
+    return traces
+
+
+def _stop_clocks() -> None:
+    """Prevent what a load does after some seconds: it may fall between an arrival and a commit."""
+    rate_limit.LOOK = math.inf
+    writer.SECONDS = math.inf
 
 
 _makers: WeakKeyDictionary[Any, list[Function]] = WeakKeyDictionary()
@@ -160,34 +203,90 @@ def _watch_tasks() -> None:
     uvloop.Loop.create_task = create_task  # type: ignore[method-assign,assignment]
 
 
-def _watch_requests(target: Target, way: Way) -> None:
+def _watch_threads(traces: Mapping[str, Trace]) -> None:
+    """Note the functions of the work that is handed to other threads on the way back."""
+    submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
+
+    def submit_watched(
+        pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        trace = next((trace for trace in traces.values() if trace.is_returning), None)
+        if trace is None:
+            return submit(pool, work, *args, **kwargs)
+
+        def run(trace: Trace) -> Any:
+            _note_functions(trace)
+            try:
+                return work(*args, **kwargs)
+            finally:
+                sys.setprofile(None)
+
+        future = submit(pool, run, trace)
+        # The thread that waits for the work would sometimes resume before it, and sometimes after.
+        wait([future])
+        return future
+
+    ThreadPoolExecutor.submit = submit_watched  # type: ignore[method-assign,assignment]
+
+
+def _watch_requests(traces: Mapping[str, Trace]) -> None:
     send = AiohttpTransport.handle_async_request
 
-    async def handle(engine: AiohttpTransport, request: httpx.Request) -> httpx.Response:
-        if way.is_committed or not re.search(target.path, request.url.path):
-            return await send(engine, request)
+    async def handle(transport: AiohttpTransport, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        trace = next((traces[name] for name, target in TARGETS.items() if re.search(target.path, path)), None)
+        if trace is None:
+            return await send(transport, request)
         stack = list(dict.fromkeys(_stack()))
         first = next(number for number, (file, _) in enumerate(stack) if file.startswith("assets/"))
-        way.down = [*stack[first:], _function(send.__code__)]
-        way.is_arriving = False
-        reply = await send(engine, request)
-        way.back.clear()
-        way.is_arriving = True
-        return reply
+        trace.down = max(trace.down, [*stack[first:], _function(send.__code__)], key=len)
+        sys.setprofile(None)
+        response = await send(transport, request)
+        # A body that arrives in several pieces would resume coroutines in some runs alone.
+        body = cast("Any", response.stream)._answer.content
+        await body.wait_eof()
+        if not trace.is_committed:
+            if body.total_bytes >= BYTES_OF_ROWS:
+                trace.back.clear()
+                trace.is_returning = True
+            if trace.is_returning:
+                _note_functions(trace)
+        return response
 
     AiohttpTransport.handle_async_request = handle  # type: ignore[method-assign,assignment]
 
 
-def _watch_commits(target: Target, way: Way) -> None:
+def _watch_commits(traces: Mapping[str, Trace]) -> None:
     put: Callable[..., Any] = obstore.put
 
-    def watched(store: Any, path: str, *content: Any, **options: Any) -> Any:
-        done = put(store, path, *content, **options)
-        if way.is_arriving and re.search(target.log, path):
-            way.is_arriving, way.is_committed = False, True
-        return done
+    def put_watched(store: Any, path: str, *content: Any, **options: Any) -> Any:
+        result = put(store, path, *content, **options)
+        for name, trace in traces.items():
+            if trace.is_returning and re.search(TARGETS[name].log, path):
+                trace.is_returning, trace.is_committed = False, True
+        return result
 
-    obstore.put = watched
+    obstore.put = put_watched
+
+
+def _note_functions(trace: Trace) -> None:
+    """Note the own functions that this thread runs until the commit."""
+
+    def note(frame: FrameType, event: str, result: object) -> None:
+        if not trace.is_returning:
+            sys.setprofile(None)
+            return
+        code = frame.f_code
+        # Modules and classes run, too, while they are imported.
+        is_function = event in ("call", "return") and code.co_flags & inspect.CO_OPTIMIZED
+        if not is_function or not _own_file(code):
+            return
+        function = _function(code)
+        if not trace.back.get(function):
+            values = [result] if event == "return" else list(frame.f_locals.values())
+            trace.back[function] = any(map(_has_rows, values))
+
+    sys.setprofile(note)
 
 
 def _stack() -> list[Function]:
@@ -202,7 +301,7 @@ def _stack() -> list[Function]:
 
 def _frames(frame: FrameType | None) -> Iterator[Function]:
     while frame is not None:
-        if _own_file(frame.f_code) and not frame.f_code.co_name.startswith("<"):
+        if _own_file(frame.f_code) and _is_named(_function(frame.f_code)):
             yield _function(frame.f_code)
         frame = frame.f_back
 
@@ -210,7 +309,7 @@ def _frames(frame: FrameType | None) -> Iterator[Function]:
 def _has_rows(value: object, levels: int = 2) -> bool:
     """Whether a value is rows, or contains rows."""
     if isinstance(value, bytes):
-        return len(value) >= SOME_ROWS
+        return len(value) >= BYTES_OF_ROWS
     if isinstance(value, ROWS):
         return True
     if levels < 0:
@@ -228,6 +327,11 @@ def _has_rows(value: object, levels: int = 2) -> bool:
 
 def _function(code: CodeType) -> Function:
     return _own_file(code), code.co_qualname
+
+
+def _is_named(function: Function) -> bool:
+    """Whether a function is no lambda, comprehension or module."""
+    return not function[1].endswith(">")
 
 
 def _own_file(code: CodeType) -> str:
