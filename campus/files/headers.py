@@ -36,15 +36,17 @@ def renamed(
 
     Raises TableError for a column that stands for none of them."""
     fields = {column: names.get(column, column.lower()) for column in table.columns}
-    for column, field in fields.items():
+    # No heading is quoted: a file without headings has a row there.
+    numbers: dict[str, int] = {}
+    for number, field in enumerate(fields.values(), 1):
         if field not in field_names:
-            there_are = ", ".join(sorted(field_names))
+            expected = ", ".join(sorted(field_names))
             raise TableError(
-                f"{name}: nobody knows the column {column!r}{nearest(field, field_names)}; "
-                f"there are: {there_are}"
+                f"{name}, line 1: column {number} has no known heading{nearest(field, field_names)}; "
+                f"expected: {expected}"
             )
-    if len({*fields.values()}) < len(fields):
-        raise TableError(f"{name}: two columns mean the same: {', '.join(fields)}")
+        if numbers.setdefault(field, number) != number:
+            raise TableError(f"{name}, line 1: columns {numbers[field]} and {number} both mean {field}")
     return [
         TableRow(row.line, {fields[column]: cell for column, cell in row.cells.items()}, row.problem)
         for row in table.rows

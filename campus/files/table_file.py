@@ -1,14 +1,13 @@
 """A table that people keep in a file: CSV, xlsx or Parquet, as rows of text with the line that each is on.
 
 Anybody may have made the file: its size is limited before it is read, and so is what it unpacks to. A process
-of its own (table_process.py) with limits of time and memory makes rows of it.
+of its own (table_process.py) with limits of time and memory makes rows of it. No message quotes it.
 """
 
 import csv
 import datetime as dt
 import io
 import os
-import stat
 import subprocess
 import sys
 import unicodedata
@@ -22,6 +21,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from untrusted.files import FileRefused, read_below, read_named
 
 #: What the roster of a school with 100,000 users needs, and a good deal more.
 MOST_BYTES = 20_000_000
@@ -102,37 +103,36 @@ class TooLarge(Exception):
     """A file has more than a limit allows; the message says of what."""
 
 
-def read_table(path: Path) -> TableFile:
-    """Read a file by its ending: .csv (or .txt, .tsv), .xlsx (its first sheet) or .parquet.
+def named_file(path: Path) -> FileContent:
+    """The content of a file that the user of a command names. Links are followed. Raises TableError."""
+    try:
+        return FileContent(path, read_named(path, max_bytes=MOST_BYTES).content)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def file_below(base: Path, *names: str) -> FileContent:
+    """The content of the file `base/names`, where others may write. No link below `base` is followed.
 
     Raises TableError."""
-    return table_in(read_file(path))
-
-
-def read_file(path: Path) -> FileContent:
-    """The content of a regular file that is not longer than MOST_BYTES. Raises TableError."""
+    path = Path(base, *names)
     try:
-        # Without O_NONBLOCK a FIFO would be waited for.
-        return content_of(os.open(path, os.O_RDONLY | os.O_NONBLOCK), path)
+        return FileContent(path, read_below(base, *names, max_bytes=MOST_BYTES).content)
     except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
 
 
-def content_of(descriptor: int, path: Path) -> FileContent:
-    """The content of an open file, which is closed. Raises TableError, and OSError."""
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise TableError(f"{path} is no regular file")
-        content = b"" if status.st_size > MOST_BYTES else file.read(MOST_BYTES + 1)
-    if status.st_size > MOST_BYTES or len(content) > MOST_BYTES:
-        raise TableError(f"{path} has more than {MOST_BYTES // 1_000_000} MB: is it the right file?")
-    return FileContent(path, content)
+def unreadable(path: Path, error: OSError) -> TableError:
+    """The error for a file that cannot be read."""
+    if isinstance(error, FileRefused):
+        return TableError(str(error))
+    return TableError(f"{path} cannot be read: {error.strerror or type(error).__name__}")
 
 
 def table_in(file: FileContent, header: Sequence[str] = ()) -> TableFile:
-    """The table of a file, by its ending. header: names of which the header has one, in any sheet and line of
-    an .xlsx file; none: the header is the first line of the first sheet.
+    """The table of a file, by its ending: .csv (or .txt, .tsv), .xlsx or .parquet. header: names of which the
+    header has one, in any sheet and line of an .xlsx file; none: the header is the first line of the first
+    sheet.
 
     Raises TableError."""
     path, ending = file.path, file.path.suffix.lower()
@@ -222,7 +222,7 @@ def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile
 
     Raises TableError."""
     lines = iter(lines)
-    _, header = next(lines, (1, ()))
+    first_line, header = next(lines, (1, ()))
     columns = [cell_text(cell) for cell in header]
     while columns and not columns[-1]:
         columns.pop()
@@ -230,9 +230,9 @@ def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile
         raise TableError(f"{name} is empty: its first line has to name the columns")
     for number, column in enumerate(columns, 1):
         if not column:
-            raise TableError(f"{name}: column {number} has no name in the first line")
-        if columns.count(column) > 1:
-            raise TableError(f"{name}: the column {column!r} is there twice")
+            raise TableError(f"{name}, line {first_line}: column {number} has no heading")
+        if (first := columns.index(column) + 1) < number:
+            raise TableError(f"{name}, line {first_line}: columns {first} and {number} have the same heading")
     rows = []
     for line, cells in lines:
         texts = [cell_text(cell) for cell in cells]
@@ -245,8 +245,13 @@ def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile
 
 
 def _problem(cells: Mapping[str, str]) -> str:
-    wrong = [f"{column} is {cell}" for column, cell in cells.items() if cell in ERRORS]
+    wrong = [f"column {number} is {cells[column]}" for number, column in errors_in(cells)]
     return f"{', '.join(wrong)}: the spreadsheet has an error there" if wrong else ""
+
+
+def errors_in(cells: Mapping[str, str]) -> list[tuple[int, str]]:
+    """The numbers and names of the columns in which a row has an error of a spreadsheet."""
+    return [(number, column) for number, (column, cell) in enumerate(cells.items(), 1) if cell in ERRORS]
 
 
 def cell_text(value: Any) -> str:

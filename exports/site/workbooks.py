@@ -19,7 +19,7 @@ from exports.spreadsheet.sheets import Chart, Language, Sheet, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from exports.workbooks.definitions import all_definitions
-from exports.workbooks.early_warning import OF_JUDGED, hand_out
+from exports.workbooks.early_warning import OF_JUDGED, at_a_glance
 from exports.workbooks.terms import untranslated
 from warehouse.files import put_in_place
 
@@ -53,7 +53,7 @@ def write_workbooks(
     definitions = all_definitions(con, school_id)
     sheets = [_sheet(con, section, origin, language) for section in KINDS[kind].sections]
     if kind == "class":
-        sheets = [hand_out(language, origin.made_of(OF_JUDGED).day), *sheets]
+        sheets = [at_a_glance(language, origin.made_of(OF_JUDGED).day), *sheets]
     workbook = Workbook(
         name=kind,
         title=KINDS[kind].name,

@@ -70,6 +70,7 @@ def sheet_columns(
     columns = [
         _shown(name, str(type), sheet.columns.get(name, Column()), entries, language)
         for name, type, *_ in description or ()
+        if name != sheet.breaks
     ]
     return _distinct_labels(columns)
 

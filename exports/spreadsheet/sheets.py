@@ -147,8 +147,10 @@ class Sheet:
     charts: tuple[Chart, ...] = ()
     #: Shown above the table.
     figures: tuple[Figure, ...] = ()
-    #: On paper, a page begins where the value of this column changes.
+    #: On paper, a page begins where the value of this column changes. The column itself is not shown.
     breaks: str | None = None
+    #: For whom the sheet is: stands in the head, and below each page on paper.
+    notice: Words | None = None
     #: This column takes the free width of a page: in landscape format, or upright on one page.
     fills: str | None = None
     #: On paper, the sheet is one upright page with a head, whatever the number of its rows.

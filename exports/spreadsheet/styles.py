@@ -35,8 +35,8 @@ MARGINS = {"left": 0.4, "right": 0.4, "top": 0.6, "bottom": 0.5}
 UPRIGHT, LENGTHWISE = 717, 1045
 #: The smallest scale of a page: 11 points stay at least 10 points, also in a wider font.
 SMALLEST = 0.92
-#: The greatest width of another program's font, relative to this font: a digit has 9 pixels.
-WIDER_FONT = 1.15
+#: The greatest width of another program's font, relative to this font: a digit of DejaVu Sans has 9.3 pixels.
+WIDER_FONT = 1.18
 #: The smallest scale of a page that keeps a class on one page: 8 points.
 SMALLEST_OF_CLASS = 0.73
 #: The smallest scale in percent of a sheet on one page, and the points of its head and header.
@@ -71,6 +71,8 @@ class Paper:
     width: float
     height: float
     scale: float
+    #: The scale at which a wider font fits, too.
+    safe_scale: float
 
 
 class Styles:
@@ -210,7 +212,8 @@ def paper_for(widths: Sequence[float], repeated: int = 0) -> Paper:
     pages = 1 if whole <= room else math.ceil((whole - again) / max(room - again, room / 2))
     # A program shrinks pages side by side as little as it can, so the first page may have less room.
     smaller = min(1.0, across / whole) if pages == 1 else WIDER_FONT
-    return Paper(lengthwise, pages, across / smaller, page_height(down) / smaller, smaller)
+    safe = min(1.0, across / whole / WIDER_FONT) if pages == 1 else SMALLEST / WIDER_FONT
+    return Paper(lengthwise, pages, across / smaller, page_height(down) / smaller, smaller, safe)
 
 
 def page_height(down: float) -> float:
@@ -219,22 +222,31 @@ def page_height(down: float) -> float:
 
 
 def set_page(
-    worksheet: Worksheet, heading: str, paper: Paper, tallest: float = 0, *, on_one_page: bool = False
+    worksheet: Worksheet,
+    heading: str,
+    paper: Paper,
+    tallest: float = 0,
+    notice: str = "",
+    *,
+    on_one_page: bool = False,
 ) -> None:
     """Set the page layout of a worksheet, with a heading and page numbers.
 
     Args:
-        tallest: The height in points of the highest part that must stay on one page.
+        tallest: The height in points of the highest part between two page breaks. 0: there are none.
+        notice: Stands below each page.
         on_one_page: All rows are on one upright page."""
     if paper.lengthwise and not on_one_page:
         worksheet.set_landscape()
     worksheet.set_paper(A4)
-    scale = paper.scale * paper.height / tallest if tallest > paper.height and paper.pages == 1 else 1.0
-    if SMALLEST_OF_CLASS <= scale < 1:
+    if tallest:
+        # Excel ignores the page breaks of a sheet that is fitted to pages.
+        whole = paper.scale * paper.height / tallest
+        scale = min(paper.safe_scale, whole) if whole >= SMALLEST_OF_CLASS else paper.safe_scale
         worksheet.set_print_scale(int(100 * scale))
     else:
         worksheet.fit_to_pages(1 if on_one_page else paper.pages, int(on_one_page))
     worksheet.set_margins(**MARGINS)
     text, look = heading.replace("&", "&&"), f'&"{FONT},Regular"&10 '
     worksheet.set_header(f"&L{look}{text}&R{look}&A" if len(text) <= PAGE_HEADING else f"&R{look}&A")
-    worksheet.set_footer(f"&C{look}&P / &N")
+    worksheet.set_footer(f"&L{look}{notice}&R{look}&P / &N" if notice else f"&C{look}&P / &N")

@@ -39,6 +39,7 @@ from exports.spreadsheet.styles import (
     shown_as,
     widened,
 )
+from warehouse.identifiers import quoted
 
 #: Rows of a sheet with its header, columns of a sheet, and sheets of one table, at most.
 MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 16_384, 4
@@ -144,7 +145,9 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     title = book.text(sheet.name)
     if len(columns) > MAX_COLUMNS:
         raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
-    cells = ", ".join(column.cell for column in columns)
+    # The last value of each row is its page, which is not shown.
+    page = quoted(sheet.breaks) if sheet.breaks else "NULL"
+    cells = ", ".join((*(column.cell for column in columns), page))
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
     is_whole = book.for_paper or sheet.on_one_page
     sample = result.fetchall() if is_whole else result.fetchmany(BATCH_ROWS)
@@ -153,12 +156,12 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     common = _in_common(sheet, columns, sample) if book.for_paper else {}
     shared = _shared_values(book, columns, common)
     if common:
-        own = [place for place in range(len(columns)) if place not in common]
-        columns = tuple(columns[place] for place in own)
-        sample = [tuple(row[place] for place in own) for row in sample]
+        indexes = [index for index in range(len(columns)) if index not in common]
+        columns = tuple(columns[index] for index in indexes)
+        sample = [(*(row[index] for index in indexes), row[-1]) for row in sample]
     rows = chain(sample, _streamed(result))
     first = sample[:BATCH_ROWS]
-    columns = tuple(fitted(column, [row[place] for row in first]) for place, column in enumerate(columns))
+    columns = tuple(fitted(column, [row[index] for row in first]) for index, column in enumerate(columns))
     if sheet.on_one_page and sheet.fills:
         columns = tuple(filled_on_one_page(columns, sheet.fills, sample))
     for number in range(MAX_PARTS):
@@ -180,28 +183,29 @@ def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 def _in_common(
     sheet: Sheet, columns: Sequence[SheetColumn], rows: Sequence[tuple[Any, ...]]
 ) -> dict[int, Any]:
-    """By place, the values that all rows share: on paper they are written once. Columns with colours or
-    charts stay, and so do dates and the cells of a matrix. A few numbers may be equal by chance."""
+    """The values that all rows share, by index of the column: on paper they are written once. Columns with
+    colours or charts stay, and so do dates and the cells of a matrix. A few numbers may be equal by
+    chance."""
     coloured = [scale.columns for scale in sheet.scales]
     coloured += [highlight.columns for highlight in sheet.highlights]
     needed = set(chain(*coloured))
     needed |= {name for chart in sheet.charts if not chart.of for name in (chart.categories, *chart.values)}
     kinds = ("text",) if len(rows) < MANY else ("text", "integer", "decimal", "percent")
     return {
-        place: rows[0][place]
-        for place, column in enumerate(columns)
+        index: rows[0][index]
+        for index, column in enumerate(columns)
         if len(rows) > 1 and column.name not in needed and not column.stays
-        if rows[0][place] is None or column.kind in kinds
-        if all(row[place] == rows[0][place] for row in rows)
+        if rows[0][index] is None or column.kind in kinds
+        if all(row[index] == rows[0][index] for row in rows)
     }
 
 
 def _shared_values(book: Book, columns: Sequence[SheetColumn], common: Mapping[int, Any]) -> str:
     """A line with the values that all rows share."""
     parts = []
-    for place, value in common.items():
-        label = " · ".join((*columns[place].groups, columns[place].label))
-        parts.append(f"{label}{book.text(COLON)}{shown_as(columns[place], value) or book.text(NOTHING)}")
+    for index, value in common.items():
+        label = " · ".join((*columns[index].groups, columns[index].label))
+        parts.append(f"{label}{book.text(COLON)}{shown_as(columns[index], value) or book.text(NOTHING)}")
     return "    ".join(parts)
 
 
@@ -224,13 +228,14 @@ def _write_part(
     if sheet.fills and not sheet.on_one_page:
         columns = filled(columns, sheet.fills)
     widths = [column.width for column in columns]
-    for place, width in enumerate(widths):
-        worksheet.set_column(place, place, width)
+    for index, width in enumerate(widths):
+        worksheet.set_column(index, index, width)
     repeated = _repeated(columns)
     paper = paper_for(widths, repeated)
     top, used = 0, 0.0
     if book.for_paper or sheet.on_one_page:
-        lines = f"{book.title} · {book.text(sheet.name)}", shared, book.text(sheet.about)
+        about = "\n".join(book.text(text) for text in (sheet.about, sheet.notice) if text)
+        lines = f"{book.title} · {book.text(sheet.name)}", shared, about
         top, used = write_head(worksheet, book.styles, widths, paper, lines, sheet.figures, book.language)
     header, height = _write_header(book, worksheet, columns, top)
     first = header + 1
@@ -240,14 +245,15 @@ def _write_part(
     table_name = f"{book.name} {sheet.name.en}"
     if body.last < first or not add_table(worksheet, table_name, labels, (header, body.last), book.tables):
         worksheet.autofilter(header, 0, max(body.last, first), len(columns) - 1)
-    if paper.pages > 1:
+    if paper.pages > 1 or sheet.breaks:
         worksheet.repeat_columns(0, repeated - 1)
     tallest = _tallest(body, used, height) if sheet.breaks else 0
-    set_page(worksheet, book.heading, paper, tallest, on_one_page=sheet.on_one_page)
+    notice = book.text(sheet.notice) if sheet.notice else ""
+    set_page(worksheet, book.heading, paper, tallest, notice, on_one_page=sheet.on_one_page)
     if body.last < first:
         worksheet.write_string(first, 0, nothing, book.styles.of(italic=True))
         return 0
-    by_name = {column.name: (place, column) for place, column in enumerate(columns)}
+    by_name = {column.name: (index, column) for index, column in enumerate(columns)}
     cells = Cells(worksheet.get_name(), first, body.last, by_name)
     colour(worksheet, sheet, cells, book.styles)
     room = room_for(sheet, paper, used + height + body.height, is_broken=bool(body.breaks))
@@ -273,23 +279,23 @@ def _write_header(
     filters and other programs."""
     depth, used = max(len(column.groups) for column in columns), 0.0
     for level in range(depth):
-        place, height = 0, 0.0
+        index, height = 0, 0.0
         for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
             widths = [column.width for column in members]
             size = len(widths)
             name = groups[level] if len(groups) > level else ""
             style = book.styles.heading(joins_above=len(groups) < level, joins_below=not name)
             if size > 1 and name:
-                worksheet.merge_range(top + level, place, top + level, place + size - 1, "", style)
+                worksheet.merge_range(top + level, index, top + level, index + size - 1, "", style)
             for number in range(size if not name else 1):
-                worksheet.write_string(top + level, place + number, as_text(name), style)
+                worksheet.write_string(top + level, index + number, as_text(name), style)
             height = max(height, height_of(name, sum(widths)))
-            place += size
+            index += size
         worksheet.set_row(top + level, height)
         used += height
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         style = book.styles.heading(joins_above=len(column.groups) < depth)
-        worksheet.write_string(top + depth, place, as_text(column.label), style)
+        worksheet.write_string(top + depth, index, as_text(column.label), style)
     height = max(height_of(column.label, column.width) for column in columns) + ARROW
     worksheet.set_row(top + depth, height)
     return top + depth, used + height
@@ -317,27 +323,26 @@ def _write_rows(
     rows: Iterator[tuple[Any, ...]],
     first: int,
 ) -> Body:
-    """Write rows from `first` on."""
-    wrapped = [(place, column.width) for place, column in enumerate(columns) if column.wraps]
+    """Write rows from `first` on. The last value of a row is its page."""
+    wrapped = [(index, column.width) for index, column in enumerate(columns) if column.wraps]
     styles = [book.styles.cell(column) for column in columns]
     puts = [_put(book, worksheet, column, style) for column, style in zip(columns, styles, strict=True)]
-    breaks_at = next((place for place, column in enumerate(columns) if column.name == sheet.breaks), None)
-    body, before = Body(first - 1), None
+    body, page = Body(first - 1), None
     for number, row in enumerate(rows, first):
-        for place, value in enumerate(row):
+        for index, put in enumerate(puts):
+            value = row[index]
             if value is not None:
-                puts[place](number, place, value)
+                put(number, index, value)
             elif book.for_paper or sheet.on_one_page:
-                worksheet.write_blank(number, place, None, styles[place])
-        height = max((height_of(str(row[place] or ""), width) for place, width in wrapped), default=0)
+                worksheet.write_blank(number, index, None, styles[index])
+        height = max((height_of(str(row[index] or ""), width) for index, width in wrapped), default=0)
         # Some programs do not compute the height of wrapped text.
         if height > LINE_HEIGHT:
             worksheet.set_row(number, height)
-        if breaks_at is not None:
-            if number > first and row[breaks_at] != before:
-                body.breaks.append(number)
-                body.heights.append(body.height)
-            before = row[breaks_at]
+        if number > first and row[-1] != page:
+            body.breaks.append(number)
+            body.heights.append(body.height)
+        page = row[-1]
         body.last, body.height = number, body.height + max(height, LINE_HEIGHT)
     return body
 
@@ -355,26 +360,26 @@ def _put(book: Book, worksheet: Worksheet, column: SheetColumn, style: Format) -
 
     words, write_string, write_number = column.words, worksheet.write_string, worksheet.write_number
 
-    def put_text(row: int, place: int, value: str) -> None:
+    def put_text(row: int, index: int, value: str) -> None:
         text = words.get(value, value)
         if is_too_long(text):
             text = shortened(text, book.text(CUT))
             book.cut += 1
-        write_string(row, place, as_text(text), style)
+        write_string(row, index, as_text(text), style)
 
-    def put_number(row: int, place: int, value: float | str) -> None:
+    def put_number(row: int, index: int, value: float | str) -> None:
         if isinstance(value, str):
-            put_text(row, place, value)
+            put_text(row, index, value)
         else:
-            write_number(row, place, value, style)
+            write_number(row, index, value, style)
 
-    def put_flag(row: int, place: int, value: bool) -> None:
-        worksheet.write_boolean(row, place, value, style)
+    def put_flag(row: int, index: int, value: bool) -> None:
+        worksheet.write_boolean(row, index, value, style)
 
-    def put_link(row: int, place: int, value: str) -> None:
+    def put_link(row: int, index: int, value: str) -> None:
         fits = len(value) <= MAX_LINK and worksheet.hlink_count < MAX_LINKS
-        if not (fits and ADDRESS.fullmatch(value)) or worksheet.write_url(row, place, value, string=value):
-            put_text(row, place, value)
+        if not (fits and ADDRESS.fullmatch(value)) or worksheet.write_url(row, index, value, string=value):
+            put_text(row, index, value)
 
     if column.kind == "boolean":
         return put_flag

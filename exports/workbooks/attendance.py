@@ -9,7 +9,7 @@ import duckdb
 from exports import measures
 from exports.figures import figures
 from exports.spreadsheet.sheets import Column, Highlight, Language, Sheet, Words, Workbook
-from exports.workbooks import labels
+from exports.workbooks import class_pages, labels
 from exports.workbooks.attendance_matrices import (
     admin_classes,
     course_classes,
@@ -18,7 +18,7 @@ from exports.workbooks.attendance_matrices import (
     weekly,
 )
 from exports.workbooks.definitions import attendance_definitions
-from exports.workbooks.queries import NEWEST_FIRST, SHOWN, UNFINISHED, rate, ratio
+from exports.workbooks.queries import NEWEST_FIRST, NOT_DELETED, SHOWN, UNFINISHED, rate, ratio
 from exports.workbooks.terms import (
     AMBER,
     EARLIER_SEMESTERS,
@@ -108,10 +108,9 @@ LOW_ATTENDANCE = Sheet(
         "变化为-5表示比此前低5个百分点。当前连续缺勤天数计算到最近一个有考勤的日子。",
     ),
     query=f"""
-        WITH {SHOWN}
+        WITH {SHOWN}, {class_pages.CLASS_HEADS}
         SELECT
-            shown.semester_name, dim_student.cohort_name, admin_class_name,
-            dim_student.student_number, dim_student.student_name,
+            shown.semester_name, {class_pages.HEAD}, {class_pages.PAGE}, student_number, student_name,
             tier, CASE WHEN is_chronic THEN '✓' END AS is_chronic,
             attendance_rate, recent_attendance_rate, attendance_rate_change, lateness_rate,
             recorded, absent, on_leave, late,
@@ -119,16 +118,18 @@ LOW_ATTENDANCE = Sheet(
         FROM marts.attendance_student_semester
         JOIN shown USING (school_id, semester_id)
         JOIN staging.stg_attendance_tiers AS tiers USING (school_id, tier)
-        JOIN core.dim_student USING (school_id, student_id)
-        WHERE NOT is_deleted AND tiers.upper_percent < (
+        LEFT JOIN class_heads USING (school_id, semester_id, admin_class_id)
+        {NOT_DELETED}
+        WHERE tiers.upper_percent < (
             SELECT max(upper_percent) FROM staging.stg_attendance_tiers WHERE school_id = $school_id
         )
         ORDER BY
-            shown.semester_name, dim_student.cohort_name, admin_class_name,
+            {class_pages.ORDER},
             tiers.upper_percent, present / recorded, student_id
     """,
-    sources=("marts.attendance_student_semester",),
+    sources=("marts.attendance_student_semester", *class_pages.SOURCES),
     columns={
+        **class_pages.COLUMNS,
         "tier": Column(words=TIERS),
         "is_chronic": Column(CHRONIC),
         **grouped(
@@ -152,7 +153,8 @@ LOW_ATTENDANCE = Sheet(
         Highlight(("tier",), AMBER, equal="chronic"),
         Highlight(("attendance_rate_change",), RED, below=-5),
     ),
-    breaks="admin_class_name",
+    breaks=class_pages.PAGE,
+    notice=class_pages.FOR_CLASS_TEACHER,
 )
 UNRECORDED = Sheet(
     name=Words("Rolls not taken", "未点名"),

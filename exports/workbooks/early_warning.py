@@ -10,7 +10,7 @@ import duckdb
 from exports import measures
 from exports.figures import figures
 from exports.spreadsheet.sheets import Chart, Column, Highlight, Language, Sheet, Words, Workbook
-from exports.workbooks import back_test, labels
+from exports.workbooks import back_test, class_pages, labels
 from exports.workbooks.definitions import warning_definitions
 from exports.workbooks.labels import Labels
 from exports.workbooks.queries import (
@@ -374,10 +374,10 @@ def judged(language: Language) -> str:
         ),
         judged AS (
             SELECT
-                shown.semester_name, cohort_name, admin_class_id, admin_class_name, student_id,
-                student_number, student_name, level, new_this_week, {since_text(language)} AS level_since,
-                last_intervention_on, reason_count, reasons_{language}, patterns, absences_left,
-                attendance_rate, score_rate
+                school_id, semester_id, shown.semester_name, cohort_name, grade_level, admin_class_id,
+                student_id, student_number, student_name, level, new_this_week,
+                {since_text(language)} AS level_since, last_intervention_on, reason_count,
+                reasons_{language}, patterns, absences_left, attendance_rate, score_rate
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
             {LAST_CHANGE}
@@ -392,11 +392,11 @@ def judged(language: Language) -> str:
     """
 
 
-def hand_out(language: Language, day: date) -> Sheet:
+def at_a_glance(language: Language, day: date) -> Sheet:
     """All students of the administrative classes in $pages on one page. `day`: the date of the data."""
     reasons = f"reasons_{language}"
     return Sheet(
-        name=Words("Hand-out", "班级一览"),
+        name=Words("At a glance", "班级一览"),
         about=Words(
             f"Data as of {day}. The whole class on one page: who needs attention first. A level is a reason "
             "to look, not a verdict. Absences left: further missed lessons that make the student chronically "
@@ -421,6 +421,7 @@ def hand_out(language: Language, day: date) -> Sheet:
             reasons: Column(REASONS),
             "last_intervention_on": Column(LAST_TALK),
         },
+        notice=class_pages.FOR_CLASS_TEACHER,
         fills=reasons,
         on_one_page=True,
         highlights=LEVEL_COLORS,
@@ -446,18 +447,20 @@ def students(language: Language) -> Sheet:
             f"未列出的学生情况正常；全部学生见“{VALUES.zh}”。",
         ),
         query=f"""
-            {judged(language)}
+            {judged(language)}, {class_pages.CLASS_HEADS}
             SELECT
-                semester_name, cohort_name, admin_class_name, student_number, student_name, level,
+                semester_name, {class_pages.HEAD}, {class_pages.PAGE}, student_number, student_name, level,
                 new_this_week, level_since, last_intervention_on,
                 concat_ws('{BETWEEN[language]}', {reasons}, patterns) AS {reasons}, absences_left,
                 NULL::DATE AS talk_on, NULL::VARCHAR AS note
             FROM judged
+            LEFT JOIN class_heads USING (school_id, semester_id, admin_class_id)
             WHERE level <> 'none'
-            ORDER BY semester_name, cohort_name, admin_class_name, admin_class_id, {NEW_FIRST}, {BY_LEVEL}
+            ORDER BY {class_pages.ORDER}, {NEW_FIRST}, {BY_LEVEL}
         """,
-        sources=OF_JUDGED,
+        sources=(*OF_JUDGED, *class_pages.SOURCES),
         columns={
+            **class_pages.COLUMNS,
             "level": Column(words=LEVELS),
             "new_this_week": Column(Words("New", "新增"), words=NEW_THIS_WEEK),
             "level_since": Column(Words("Since", "起始时间")),
@@ -468,7 +471,8 @@ def students(language: Language) -> Sheet:
             "talk_on": Column(Words("Talk on", "谈话日期"), width=12, stays=True),
             "note": Column(Words("Note", "谈话备注"), width=20, stays=True),
         },
-        breaks="admin_class_name",
+        breaks=class_pages.PAGE,
+        notice=class_pages.FOR_CLASS_TEACHER,
         fills=reasons,
         highlights=LEVEL_COLORS,
     )

@@ -9,6 +9,7 @@ import duckdb
 from exports import measures
 from exports.figures import grade_figures
 from exports.spreadsheet.sheets import Column, Highlight, Language, Sheet, Words, Workbook
+from exports.workbooks import class_pages
 from exports.workbooks.definitions import grade_definitions
 from exports.workbooks.grade_matrices import bands, distribution
 from exports.workbooks.labels import band_labels, graded_groups, has_grades_of_last_year
@@ -178,9 +179,9 @@ STUDENTS = Sheet(
         "成绩发布后才计入已获学分。",
     ),
     query=f"""
-        WITH {SHOWN}
+        WITH {SHOWN}, {class_pages.CLASS_HEADS}
         SELECT
-            shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+            shown.semester_name, {class_pages.HEAD}, {class_pages.PAGE}, student_number, student_name,
             CASE WHEN has_left THEN '✓' END AS has_left, weighted_mean, gpa,
             counted_courses, passed_courses, failed_courses, pending_failed_courses, undecided_courses,
             pending_courses, credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size,
@@ -188,12 +189,14 @@ STUDENTS = Sheet(
         FROM marts.grade_student_semester
         JOIN shown USING (school_id, semester_id)
         JOIN core.dim_semester USING (school_id, semester_id)
+        LEFT JOIN class_heads USING (school_id, semester_id, admin_class_id)
         ORDER BY
-            shown.semester_name, cohort_name, admin_class_name, admin_class_id,
+            {class_pages.ORDER},
             rank_in_class NULLS LAST, weighted_mean DESC NULLS LAST, student_id
     """,
-    sources=("marts.grade_student_semester",),
+    sources=("marts.grade_student_semester", *class_pages.SOURCES),
     columns={
+        **class_pages.COLUMNS,
         **grouped(
             Words("Courses", "课程数"),
             counted_courses=Column(Words("Counted", "计入统计")),
@@ -221,7 +224,8 @@ STUDENTS = Sheet(
         "no_rank": Column(NO_RANK, words=NO_RANKS),
     },
     scales=(more_is_better(["weighted_mean"]), redder_up_to(3, ["failed_courses"])),
-    breaks="admin_class_name",
+    breaks=class_pages.PAGE,
+    notice=class_pages.FOR_CLASS_TEACHER,
 )
 ITEMS = Sheet(
     name=Words("Items", "试题分析"),

@@ -30,12 +30,17 @@ from campus.files.table_file import (
     TableError,
     TableFile,
     lines_of,
-    read_table,
+    named_file,
+    table_in,
     table_of,
 )
 
 ROWS = [["学号", "name"], ["007", '王"小,明'], ["", ""], ["8", "two\nlines"], ["9", ""]]
 READ = [(2, {"学号": "007", "name": '王"小,明'}), (4, {"学号": "8", "name": "two\nlines"})]
+
+
+def read_table(path: Path) -> TableFile:
+    return table_in(named_file(path))
 
 
 def read_here(path: Path) -> TableFile:
@@ -101,7 +106,7 @@ def test_a_cell_in_which_a_spreadsheet_has_an_error_is_told_with_its_row(tmp_pat
         book.active.append(row)
     book.save(tmp_path / "r.xlsx")
     problems = [row.problem for row in read_here(tmp_path / "r.xlsx").rows]
-    assert problems == ["name is #N/A: the spreadsheet has an error there", "", ""]
+    assert problems == ["column 2 is #N/A: the spreadsheet has an error there", "", ""]
 
 
 def test_what_is_no_number_is_an_empty_cell(tmp_path: Path) -> None:
@@ -138,8 +143,8 @@ def test_what_a_csv_says_is_what_is_read(rows: list[Any]) -> None:
     [
         ("r.doc", b"", "expected a file that ends with .csv, .xlsx or .parquet"),
         ("r.csv", b"", "is empty: its first line has to name the columns"),
-        ("r.csv", b"a,a\n1,2", "the column 'a' is there twice"),
-        ("r.csv", b"a,,c\n1,2,3", "column 2 has no name"),
+        ("r.csv", b"a,a\n1,2", "line 1: columns 1 and 2 have the same heading"),
+        ("r.csv", b"a,,c\n1,2,3", "line 1: column 2 has no heading"),
         ("r.csv", b"a,b\n1,2,3", "line 2: more cells than the first line has names"),
         ("r.csv", b'a,b\n"1,2', "is damaged, or no .csv file"),
         ("r.csv", b"a\n\xff\xff\xff", "neither UTF-8 nor GB18030"),

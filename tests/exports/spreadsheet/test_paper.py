@@ -23,6 +23,8 @@ PUPILS = """
         NULL::VARCHAR AS remark, -n / 10 AS change
     FROM range(10) t (n) ORDER BY n
 """
+#: Classes of one name, told apart by their ids.
+PAGED = PUPILS.replace("'Class ' || n // 4 AS class", "n // 4 AS class_id, 'Class' AS class")
 COLUMNS = {"change": Column(signed=True), "lessons": Column(groups=(Words("Due", "应"),))}
 
 
@@ -55,12 +57,16 @@ def test_what_all_rows_have_in_common_is_said_once_above_them(tmp_path: Path) ->
 
 
 def test_a_page_begins_with_each_class_and_a_sign_tells_a_direction(tmp_path: Path) -> None:
-    sheet = write(tmp_path, PUPILS, for_paper=True, columns=COLUMNS, breaks="class")
+    notice = Words("For you", "供本人使用")
+    columns = COLUMNS | {"class": Column(stays=True)}
+    sheet = write(tmp_path, PAGED, for_paper=True, columns=columns, breaks="class_id", notice=notice)
     first = next(row[0].row for row in sheet.iter_rows() if row[1].value == "S0")
+    assert [cell.value for cell in sheet[first - 1]] == ["Class", "Pupil", "Score", "Change"]
     # Excel counts the rows above a break.
     assert [break_.id for break_ in sheet.row_breaks.brk] == [first + 3, first + 7]
     assert sheet.print_title_rows == f"${first - 1}:${first - 1}"
     assert sheet.cell(first, 4).number_format.startswith("+") and points(sheet) == FONT_SIZE
+    assert "For you" in str(sheet.oddFooter.left.text) and sheet.cell(first - 3, 1).value == "Any\nFor you"
 
 
 def test_letters_are_10_points_at_least_and_wide_tables_lie_side_by_side(tmp_path: Path) -> None:
@@ -91,12 +97,12 @@ def test_a_class_is_on_one_page_in_letters_of_8_points(tmp_path: Path) -> None:
     """A class that a page holds in letters of 8 points is made so small, and a larger one begins a page."""
     scales = {}
     for size in (4, 50, 56, 80):
-        query = PUPILS.replace("n // 4", f"n // {size}").replace("range(10)", f"range({2 * size})")
-        sheet = write(tmp_path, query, for_paper=True, breaks="class")
+        query = PAGED.replace("n // 4", f"n // {size}").replace("range(10)", f"range({2 * size})")
+        sheet = write(tmp_path, query, for_paper=True, breaks="class_id")
         assert [break_.id for break_ in sheet.row_breaks.brk] == [sheet.max_row - size]
         scales[size] = sheet.page_setup.scale
-        # A program heeds either the scale or the number of pages.
-        assert bool(sheet.sheet_properties.pageSetUpPr.fitToPage) == (scales[size] is None)
+        # Excel ignores the page breaks of a sheet that is fitted to pages.
+        assert not sheet.sheet_properties.pageSetUpPr.fitToPage
     assert scales[4] is None and scales[80] is None
     assert 100 > scales[50] > scales[56] >= 100 * 8 / FONT_SIZE - 1
     # Lines of 15.75 points, and what is above them: what the page has room for, of 763 points.

@@ -132,9 +132,37 @@ COURSE_CLASS_WEEKS = """
     JOIN current USING (school_id, semester_id) JOIN weeks USING (semester_id, week)
     GROUP BY GROUPING SETS ((1, 2, 3, label), (1, 2, 3))
 """
-LOW_ATTENDANCE = """
+#: Grade, class and class teacher of the rows of a mart, by the class itself.
+_HEAD = """
+    coalesce(
+        (
+            SELECT coalesce(
+                (
+                    SELECT 'Grade ' || levels.grade_level FROM core.cohort_grade_level AS levels
+                    WHERE levels.school_id = {mart}.school_id AND levels.semester_id = {mart}.semester_id
+                        AND levels.cohort_id = classes.cohort_id
+                ),
+                classes.cohort_name
+            )
+            FROM core.dim_admin_class AS classes
+            WHERE classes.school_id = {mart}.school_id AND classes.admin_class_id = {mart}.admin_class_id
+        ),
+        'Grade ' || {mart}.grade_level, {mart}.cohort_name, 'Not known'
+    ),
+    coalesce({mart}.admin_class_name, 'Not known'),
+    coalesce(
+        (
+            SELECT string_agg(teacher_name, ', ' ORDER BY teacher_id)
+            FROM core.bridge_admin_class_teacher AS teachers
+            WHERE (role = 'head' OR role IS NULL)
+                AND teachers.school_id = {mart}.school_id AND teachers.admin_class_id = {mart}.admin_class_id
+        ),
+        'Not known'
+    )
+"""
+LOW_ATTENDANCE = f"""
     SELECT
-        marts.semester_name, marts.cohort_name, admin_class_name, marts.student_number, marts.student_name,
+        marts.semester_name, {_HEAD.format(mart="marts")}, marts.student_number, marts.student_name,
         tier, CASE WHEN is_chronic THEN '✓' END,
         attendance_rate, recent_attendance_rate, attendance_rate_change,
         lateness_rate, recorded, absent, on_leave, late,
@@ -236,9 +264,9 @@ CLASSES = """
             WHEN is_distinguishable IS NULL THEN 'few grades' ELSE 'chance' END
     FROM marts.grade_class_against_cohort JOIN current USING (school_id, semester_id)
 """
-STUDENTS = """
+STUDENTS = f"""
     SELECT
-        current.semester_name, cohort_name, admin_class_name, student_number, student_name,
+        current.semester_name, {_HEAD.format(mart="grade_student_semester")}, student_number, student_name,
         if(has_left, '✓', NULL), weighted_mean, gpa, counted_courses, passed_courses, failed_courses,
         pending_failed_courses, undecided_courses, pending_courses, credits, gained_credits, rank_in_class,
         class_size, rank_in_cohort, cohort_size,
@@ -283,7 +311,7 @@ LEVELS_OF_CLASSES = _LEVELS.format(
 )
 _STUDENTS = """
     SELECT
-        current.semester_name, cohort_name, admin_class_name, student_number, student_name, level, {columns}
+        current.semester_name, {head}, student_number, student_name, level, {columns}
     FROM marts.early_warning JOIN current USING (school_id, semester_id)
     WHERE
 """
@@ -310,6 +338,7 @@ _SINCE_NEW_AND_TALK = f"{_LAST_CHANGE.format(value=_NEW)}, {_LAST_CHANGE.format(
 #: Patterns in a student's absences follow the reasons.
 WARNINGS = (
     _STUDENTS.format(
+        head=_HEAD.format(mart="early_warning"),
         columns=_SINCE_NEW_AND_TALK
         + """
             array_to_string(list_filter([reasons_en, (
@@ -331,7 +360,7 @@ WARNINGS = (
                     AND attendance.student_id = early_warning.student_id
             ),
             NULL, NULL
-        """
+        """,
     )
     + _STILL_THERE
     + "AND level <> 'none'"
@@ -346,10 +375,11 @@ TALKS = """
 """
 VALUES = (
     _STUDENTS.format(
+        head="cohort_name, admin_class_name",
         columns="""
             if(is_provisional, '✓', NULL), attendance_rate, -nullif(attendance_drop, 0), lateness_rate,
             score_rate, -nullif(score_drop, 0), failed_courses, missing_rate
-        """
+        """,
     )
     + _STILL_THERE
 )

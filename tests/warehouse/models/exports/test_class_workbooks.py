@@ -95,7 +95,7 @@ def test_a_workbook_has_the_rows_of_the_mart(published: Path, folder: Path) -> N
     assert checked > 0
 
 
-def test_the_hand_out_of_a_class_is_one_page(published: Path, folder: Path) -> None:
+def test_a_class_at_a_glance_is_one_page(published: Path, folder: Path) -> None:
     """The first sheet of a course is one page, too, and has no warnings."""
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         rows = con.execute(
@@ -126,6 +126,7 @@ def test_the_hand_out_of_a_class_is_one_page(published: Path, folder: Path) -> N
         if path.parent.name == "course":
             assert "预警等级" not in cells[header]
             continue
+        assert "请勿张贴或转发到班级群" in str(sheet.oddFooter.left.text)
         own = {number: values for class_id, number, *values in rows if class_id == path.stem}
         shown = {row[0]: [row[2], row[3], row[4], row[6]] for row in cells[header + 1 :]}
         assert shown == {number: [LEVELS[level].zh, *values] for number, (level, *values) in own.items()}
@@ -154,6 +155,6 @@ def test_english_workbooks_have_english_reasons(published: Path, tmp_path: Path)
     assert isinstance(end, Written), end
     for path in end.path.glob("*/*/*.xlsx"):
         book = openpyxl.load_workbook(path)
-        assert book.sheetnames[:3] == ["About", "Hand-out", "Students"]
+        assert book.sheetnames[:3] == ["About", "At a glance", "Students"]
         labels = [cell.value for cell in book.worksheets[2][1]]
         assert "Reasons" in labels and not [label for label in labels if "zh" in label]

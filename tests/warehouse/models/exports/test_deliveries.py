@@ -334,7 +334,11 @@ def test_a_check_names_wrong_lines_and_no_address(home: Path, capsys: pytest.Cap
     path.write_text("T50,somebody@b.example")
     assert run_check(settings, [SCHOOL]) == 1
     without_names = capsys.readouterr().err
-    assert str(path) in without_names and "somebody" not in without_names
+    assert f"{path}, line 1: column 1 has no known heading" in without_names
+    assert "somebody" not in without_names
+    path.symlink_to(path.rename(home / "elsewhere.csv"))
+    assert run_check(settings, [SCHOOL]) == 1
+    assert f"{path} is not read: it is a link" in capsys.readouterr().err
     (home / "campus.duckdb").unlink()
     assert run_check(settings, [SCHOOL]) == 1
     assert f"{path} cannot be checked" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from campus.files.table_file import read_file, table_in
+from campus.files.table_file import named_file, table_in
 from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
 from exports.export import Options, Written, export
 from exports.spreadsheet.sheets import LANGUAGES, Language
@@ -20,7 +20,7 @@ def test_notes_are_read_back_from_a_sorted_list(healthy: Build, tmp_path: Path, 
     published = publish_strictly(healthy, tmp_path)
     [end] = export(published, ["early_warning"], [SCHOOL], Options(tmp_path / "out", language=language))
     assert isinstance(end, Written)
-    assert lines_of_list(table_in(read_file(end.path), [*TALK_DATE, *NOTE])).rows == (), "nobody has written"
+    assert lines_of_list(table_in(named_file(end.path), [*TALK_DATE, *NOTE])).rows == (), "nobody has written"
 
     place = LANGUAGES.index(language)
     book = openpyxl.load_workbook(end.path)
@@ -39,6 +39,6 @@ def test_notes_are_read_back_from_a_sorted_list(healthy: Build, tmp_path: Path, 
             cell.value = value
     book.save(end.path)
 
-    [line] = lines_of_list(table_in(read_file(end.path), [*TALK_DATE, *NOTE])).rows
+    [line] = lines_of_list(table_in(named_file(end.path), [*TALK_DATE, *NOTE])).rows
     name = values[0][columns[("姓名", "Student")[place]]]
     assert line.cells == {"usin": number, "name": name, "date": "2026-03-02", "kind": "talk", "note": "tired"}

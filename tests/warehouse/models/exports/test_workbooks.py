@@ -94,6 +94,35 @@ def test_a_class_without_a_cohort_has_no_rank(published: Path, tmp_path: Path) -
     assert classes.common("Class against the others", "Rank") == "No cohort"
 
 
+def test_each_row_of_a_class_page_says_whose_it_is(published: Path, tmp_path: Path) -> None:
+    """A student without a class comes last. Who of two teachers is the head is not guessed."""
+    copied = Path(shutil.copy(published, tmp_path / "own.duckdb"))
+
+    def heads() -> list[tuple[str, ...]]:
+        students = read_book(written(copied, tmp_path, SCHOOL, "en")["grades"])["Students"]
+        return list(dict.fromkeys(row[:3] for row in students.rows))
+
+    with closing(duckdb.connect(str(copied))) as con:
+        con.execute(
+            "UPDATE marts.grade_student_semester SET admin_class_id = NULL, admin_class_name = NULL "
+            "WHERE student_id = 1"
+        )
+        con.execute(
+            "INSERT INTO core.bridge_admin_class_teacher BY NAME SELECT * REPLACE (51 AS teacher_id, "
+            "'李老师' AS teacher_name) FROM core.bridge_admin_class_teacher WHERE school_id = 1"
+        )
+    grade = "Grade 10"
+    assert heads() == [(grade, "1班", "陈老师, 李老师"), (grade, "Not known", "Not known")]
+    with closing(duckdb.connect(str(copied))) as con:
+        con.execute("UPDATE core.bridge_admin_class_teacher SET role = if(teacher_id = 51, 'head', 'deputy')")
+    assert heads()[0] == (grade, "1班", "李老师")
+    with closing(duckdb.connect(str(copied))) as con:
+        con.execute("DELETE FROM core.bridge_admin_class_teacher; DELETE FROM core.cohort_grade_level")
+        con.execute("UPDATE core.dim_admin_class SET cohort_name = NULL")
+        con.execute("UPDATE marts.grade_student_semester SET grade_level = NULL, cohort_name = NULL")
+    assert heads() == [("Not known", "1班", "Not known"), ("Not known", "Not known", "Not known")]
+
+
 def test_sheets_without_rows_say_so(empty: Build, tmp_path: Path) -> None:
     published = publish(empty, tmp_path)
     with closing(duckdb.connect(str(published))) as con:

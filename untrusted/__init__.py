@@ -1,0 +1,1 @@
+"""Reads the files that somebody else may write. Imports no other room."""
