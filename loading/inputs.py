@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from campus.files.table_file import FileContent, TableError, read_file, table_in
+from campus.files.table_file import TableError, file_below, table_in
 from campus.inputs.interventions import Lines, Student, Students, gather, line_of, read_lines
 from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
 from campus.registry import INTERVENTIONS, RESOURCES
@@ -20,6 +20,7 @@ from loading.slices.commit import Loaded, commit_slice, fail_slice, guard_of, re
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import open_stage
 from loading.tables import TABLES, slice_of
+from untrusted.files import files_below
 from warehouse.files import unusable
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, Slice
@@ -39,9 +40,9 @@ MAX_LINES = 5
 
 def input_files(home: Path, school_id: int) -> list[Path]:
     """A school's log of talks and measures, and the lists beside it; empty: the school keeps none. Raises
-    TableError for any other files."""
+    TableError for any other files, and OSError for a folder that is a link or cannot be listed."""
     folder = home / FOLDER / str(school_id)
-    files = _files(folder)
+    files = _files(home, str(school_id))
     logs = [path for path in files if path.name.lower() in NAMES]
     lists = [path for path in files if path.match(LISTS)]
     if len(logs) > 1:
@@ -57,17 +58,22 @@ def input_files(home: Path, school_id: int) -> list[Path]:
 
 
 def misplaced_files(home: Path) -> list[str]:
-    """A message if files lie in the folder of inputs itself, and so belong to no school."""
+    """A message if files or links lie in the folder of inputs itself, and so belong to no school."""
     folder = home / FOLDER
-    files = _files(folder)
-    return [f"{len(files)} files in {folder} belong into {folder}/<school id>/: not loaded"] if files else []
+    try:
+        files = _files(home)
+    except OSError as error:
+        return [unusable(error)]
+    message = (
+        f"{len(files)} files or links in {folder} are not loaded: files belong into {folder}/<school id>/"
+    )
+    return [message] if files else []
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files in a folder that may be loaded: without addresses, and without hidden and lock files of
-    spreadsheet programs (`.`, `~`)."""
-    files = (path for path in folder.glob("[!.~]*") if not path.is_dir())
-    return sorted(path for path in files if path.name != READERS_FILE)
+def _files(home: Path, *folders: str) -> list[Path]:
+    """The files in a folder of `inputs` that may be loaded: without addresses."""
+    names = files_below(home / FOLDER, *folders)
+    return [Path(home, FOLDER, *folders, name) for name in names if name != READERS_FILE]
 
 
 def has_inputs(runtime: Runtime) -> bool:
@@ -99,13 +105,13 @@ def load_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None
 
 
 def read_inputs(lake: Lake, school_id: int, paths: Sequence[Path], today: date) -> Gathered:
-    """The rows of a school's log and lists, and their refused lines. Raises TableError and OSError."""
+    """The rows of a school's log and lists, and their refused lines. Raises TableError."""
     students = _students(lake, school_id, paths[0])
     return gather(*(_lines(path, students, today) for path in paths))
 
 
 def _lines(path: Path, students: Students, today: date) -> Lines:
-    content = _read_still(path)
+    content = file_below(path.parents[1], path.parent.name, path.name)
     if path.match(LISTS):
         return read_lines(lines_of_list(table_in(content, [*TALK_DATE, *NOTE])), students, today, path)
     return read_lines(table_in(content), students, today, path)
@@ -131,20 +137,6 @@ def _students(lake: Lake, school_id: int, path: Path) -> Students:
         )
         for row in rows
     )
-
-
-def _read_still(path: Path) -> FileContent:
-    """Read a file that nobody writes meanwhile. Raises TableError and OSError."""
-    before = _state(path)
-    file = read_file(path)
-    if _state(path) != before:
-        raise TableError(f"{path} was changed while it was read: it is read again with the next load")
-    return file
-
-
-def _state(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _has_rows(lake: Lake, slice_: Slice | None = None) -> bool:

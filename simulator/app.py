@@ -20,6 +20,7 @@ from simulator.http.faults import (
     Faults,
     Strike,
     emptied,
+    repeated,
     retry_after,
     truncated,
 )
@@ -88,6 +89,8 @@ class Application:
             return self._refusal(Problem(fault.status, "injected fault")), fault
         if fault.kind == "empty":
             return emptied(response, fault), fault
+        if fault.kind == "repeated":
+            return repeated(response, fault), fault
         return truncated(response) if fault.kind == "truncated" else response, fault
 
     def _respond(self, request: Request, moving: Strike | None = None) -> Response:

@@ -17,6 +17,7 @@ class Size:
     students: int = option(240, "Students per school.", most=40_000)  # more would need longer ids
     semesters: int = option(2, "Semesters per school; the last one is the current one.", most=40)
     core_subjects: int = option(8, "Subjects that everybody takes, a class each.", most=8)
+    same_class_names: bool = option(False, "Call all administrative classes 1班.")
     rejoined: int = option(
         0, "One of so many students of a class left the class and joined it again; 0: none.", least=0
     )

@@ -14,6 +14,7 @@ from loading.semesters import calendar_rows
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
+from warehouse.load.logs.maintenance_runs import maintenance_runs
 from warehouse.load.logs.writer import standing_rows
 
 
@@ -31,4 +32,5 @@ def inputs_of(
         "calendars": calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
         "push_misses": list(misses),
         "freshness": freshness_rows(standing_rows(lake, schools)),
+        "maintenance": maintenance_runs(lake),
     }

@@ -2,7 +2,7 @@
 published."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from assets.publication.model_inputs import inputs_of
 from assets.publication.shards import SHARDS, shard_target
 from assets.publication.targets import Target
 from assets.shared import markdown
-from assets.shared.dagster_private import CHECKS_OF_OTHER_ASSETS
+from assets.shared.dagster_private import CHECKS_OF_OTHER_ASSETS, CHOSEN_ASSETS
 from campus.http.events import Event
 from loading.attendance.weeks import AttendanceSettings
 from loading.connection.runtime import Runtime
@@ -45,14 +45,22 @@ from warehouse.published.reading import opened
 from warehouse.published.shards import Published, Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
+#: The step that builds the models and publishes.
+MODELS = "models"
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
 MIXED = "rows of closed and open semesters depend on each other, so these schools stay in one file"
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
+#: The metadata of an asset that a person materializes, and that is up to date.
+UNCHANGED = {"unchanged": True}
+#: What a step of models reports to Dagster.
+Events = Iterator[dg.AssetCheckResult | dg.MaterializeResult[None]]
+
 
 def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinition:
     """The models and the published file as assets, and the checks of the models as asset checks. All are one
-    step, which builds one file.
+    step, which builds one file: a run of some models builds all. A backfill of all assets has several such
+    runs, since it starts a model once the tables before the model are loaded.
 
     Args:
         shards: With shards, each shard has a file, and is a partition."""
@@ -68,7 +76,7 @@ def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinit
     )
 
     @dg.multi_asset(
-        name="models",
+        name=MODELS,
         specs=[*models, published],
         check_specs=[_check_spec(check) for check in project.checks],
         can_subset=True,
@@ -77,16 +85,10 @@ def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinit
         partitions_def=SHARDS if shards else None,
         **CHECKS_OF_OTHER_ASSETS,
     )
-    def warehouse(
-        context: dg.AssetExecutionContext,
-    ) -> Iterator[dg.AssetCheckResult]:
+    def warehouse(context: dg.AssetExecutionContext) -> Events:
         if not context.selected_asset_keys:
             yield from _check_published(context, project.checks, shards or build.home / FILE)
             return
-        if context.selected_asset_keys != warehouse.keys:
-            raise dg.Failure(
-                "The models are built and published together: materialize all of them.", allow_retries=False
-            )
         runtime: Runtime = context.resources.campus
         mine = replace(build, shard=context.partition_key) if shards else build
         with alone(mine):
@@ -188,7 +190,7 @@ def _home_target(runtime: Runtime, build: Build, version: str) -> Target:
 
 def _publish_shard(
     context: dg.AssetExecutionContext, runtime: Runtime, build: Build, shards: Shards, version: str
-) -> Iterator[dg.AssetCheckResult]:
+) -> Events:
     mixed = frozenset[int]()
     while True:
         try:
@@ -200,7 +202,7 @@ def _publish_shard(
             return
 
 
-def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Iterator[dg.AssetCheckResult]:
+def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Events:
     """Build a file and publish it. Raises dg.Failure, and MixedSemesters before any event is logged."""
     build, (tables, options) = target.build, target.inputs
     try:
@@ -209,13 +211,17 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
         target.note_problem(str(error))
         raise dg.Failure(f"{target.nothing_published}: {error}", allow_retries=False) from error
     changed = build_raw(target.lake, tables, build.file, previous=target.previous, **options)
+    if target.previous:
+        # The models are still those of the last publication, which a crash may have kept from its log.
+        log_levels(context.resources.campus.lake, unlogged_levels(build.file))
     closed = target.closed
     if closed is not None:
         changed |= build_frozen(closed.lake, tables, closed.semesters, closed.build)
     made = build_models(
         build, project, changed, TABLES.values(), ENDPOINTS, frozen=closed.build if closed else None
     )
-    rebuilt, problems = False, list[str]()
+    partition = context.partition_key if context.has_partition_key else None
+    rebuilt, problems, reported = False, list[str](), set[dg.AssetKey]()
     # With closed semesters, the models are built before events: only then it shows whether semesters
     # separate.
     total = len(project.models) + len(project.checks)
@@ -225,7 +231,8 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
         if isinstance(done, Built):
             rebuilt = rebuilt or done.changed
             if done.problem is None:
-                context.log_event(_materialized(done))
+                context.log_event(_materialized(done, partition))
+                reported.add(_key(done.model.name))
             else:
                 problems.append(f"{done.model.name}: {done.problem}")
         else:
@@ -235,19 +242,37 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
     target.note_problem("; ".join(problems))
     if problems:
         raise dg.Failure(f"{target.nothing_published}: {'; '.join(problems)}", allow_retries=False)
-    levels = unlogged_levels(build.file)
     if target.previous and not rebuilt and changed <= OF_EVERY_SYNC:
-        # Nothing is unlogged here, unless the last publication could not log its levels.
-        log_levels(context.resources.campus.lake, levels)
         build.file.unlink()
         target.note_unchanged()
         context.log.info(NOTHING_CHANGED)
+        yield from _report_unchanged(context, reported, partition)
         _publish_audiences(context, target)
         return
-    partition = context.partition_key if context.has_partition_key else None
-    context.log_event(dg.AssetMaterialization(PUBLISHED, partition=partition, metadata=target.publish()))
+    levels = unlogged_levels(build.file)
+    metadata = target.publish()
+    if PUBLISHED in context.selected_asset_keys:
+        yield dg.MaterializeResult(PUBLISHED, metadata=metadata)
+    else:
+        context.log_event(dg.AssetMaterialization(PUBLISHED, partition=partition, metadata=metadata))
+    yield from _report_unchanged(context, {*reported, PUBLISHED}, partition)
     log_levels(context.resources.campus.lake, levels)
     _publish_audiences(context, target)
+
+
+def _report_unchanged(
+    context: dg.AssetExecutionContext, reported: Collection[dg.AssetKey], partition: str | None
+) -> Events:
+    """Report the assets that a person chose and that are up to date as they are. Dagster would take them for
+    failed, and skip what depends on them."""
+    if context.job_name != CHOSEN_ASSETS:
+        return
+    for key in sorted(context.selected_asset_keys.difference(reported)):
+        if key == PUBLISHED:
+            # Exports of the same run need an output.
+            yield dg.MaterializeResult(key, metadata=UNCHANGED)
+        else:
+            context.log_event(dg.AssetMaterialization(key, partition=partition, metadata=UNCHANGED))
 
 
 def _publish_audiences(context: dg.AssetExecutionContext, target: Target) -> None:
@@ -289,12 +314,14 @@ def _check_spec(check: Check) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(check.name, asset=_key(check.of), additional_deps=others, blocking=check.blocks)
 
 
-def _materialized(built: Built) -> dg.AssetMaterialization:
+def _materialized(built: Built, partition: str | None) -> dg.AssetMaterialization:
     """The materialization of a model, as an event. An output of the step would cost two more events, and a
     lookup of each input."""
     rows = {} if built.rows is None else {"dagster/row_count": built.rows}
     return dg.AssetMaterialization(
-        _key(built.model.name), metadata={"seconds": round(built.seconds, 3), **rows}
+        _key(built.model.name),
+        partition=partition,
+        metadata={"seconds": round(built.seconds, 3), **rows},
     )
 
 

@@ -28,6 +28,9 @@ NO_COMPUTE_LOGS = {
     "class": "NoOpComputeLogManager",
 }
 
+#: The name of the job of a run of assets that a person has chosen.
+CHOSEN_ASSETS = "__ASSET_JOB"
+
 #: Lets dg.multi_asset check assets that it only reads, such as assets of `raw`. Dagster hides the argument.
 CHECKS_OF_OTHER_ASSETS: dict[str, Any] = {"allow_arbitrary_check_specs": True}
 

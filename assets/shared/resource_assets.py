@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 import uvloop
 
-from assets.shared.dagster_private import MessageFailure
+from assets.shared.dagster_private import CHOSEN_ASSETS, MessageFailure
 from assets.shared.drift_checks import NO_DRIFT, no_drift, no_drift_spec, report_drift, school_tables_of
 from assets.shared.freshness import NIGHTLY
 from assets.shared.partitions import read_partition_keys, with_key_format
@@ -91,14 +91,42 @@ def load_assets(
         required_resource_keys={"campus"},
         pool="platform",
     )
-    def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[None]]:
         # A run of checks alone loads nothing, and reports the last loads.
         if context.selected_asset_keys:
             yield from load_step(context, context.partition_keys, context.selected_asset_keys)
+            if context.job_name == CHOSEN_ASSETS:
+                _log_partitions_without_rows(context)
+            yield from _outputs_for_other_steps(context)
         else:
             yield from _last_checks(context)
 
     return load
+
+
+def _outputs_for_other_steps(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    """An output of each asset that another step of the run waits for, where a person chose both.
+
+    Dagster skips a step in silence if an output is lacking. Other assets have only events, since an output
+    costs more."""
+    of_other_steps = set(context.run.asset_selection or ()) - context.assets_def.keys
+    graph = context.job_def.asset_layer.asset_graph
+    for key in sorted(context.selected_asset_keys):
+        if graph.get(key).child_keys & of_other_steps:
+            yield dg.MaterializeResult(asset_key=key)
+
+
+def _log_partitions_without_rows(context: dg.AssetExecutionContext) -> None:
+    """Log the partitions that a person chose and that had nothing to load, such as weeks to come. A backfill
+    takes what a good run does not materialize for failed."""
+    kinds = {dg.DagsterEventType.ASSET_MATERIALIZATION}
+    events = [entry.dagster_event for entry in context.instance.all_logs(context.run.run_id, of_type=kinds)]
+    logged = {(event.asset_key, event.partition) for event in events if event}
+    for asset in sorted(context.selected_asset_keys):
+        for partition in context.partition_keys:
+            if (asset, partition) not in logged:
+                metadata = {"status": "nothing to load"}
+                context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=metadata))
 
 
 def _last_checks(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:

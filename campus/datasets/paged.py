@@ -1,7 +1,10 @@
 """Reads a whole dataset by pages, where it has no ids to read by. Pages wait on disk until all are read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
+
+import pyarrow as pa
 
 from campus.datasets.records import RecordsRead, Source, Write, decoder
 from campus.decoding.columnar import Records, RowNumbers
@@ -10,6 +13,7 @@ from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.paging import Outcome, PageNames, page_by_number
+from campus.paging.passes import counted_of, numbered_pages
 from campus.registry import DATASETS
 
 
@@ -51,22 +55,40 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 raise
             # The proof works without an order, too.
             pages, outcome = await ask({})
-        write_pages(read, stored.get(pages), outcome, write, keyless=not source.key)
+        numbers = RowNumbers()
+        for records in stored.get(pages) if source.key else counted_records(read, stored, pages, outcome):
+            if not source.key:
+                records.batch = records.batch.add_column(0, "_row", numbers.column(records.batch))
+            read.take(records, write)
+        note_outcome(read, outcome)
     return read
 
 
-def write_pages(
-    read: RecordsRead, pages: Iterable[Records], outcome: Outcome, write: Write, *, keyless: bool
-) -> None:
-    """Write the pages of a finished reading, and note in its account how it ended.
+def counted_records(
+    read: RecordsRead, stored: Pages, pages: Sequence[Page], outcome: Outcome
+) -> Iterator[Records]:
+    """The records of a finished reading without a key. Identical rows that the platform does not count are
+    left out, and noted in the account."""
+    account = read.account
+    if outcome.total is None or sum(len(page.keys) for page in pages) <= outcome.total:
+        yield from stored.get(pages)
+        return
+    keys = numbered_pages(page.keys for page in pages)
+    rows = counted_of(keys, outcome)
+    account.has_unclear_repeats = rows.has_unclear_repeats
+    for records, page_keys in zip(stored.get(pages), keys, strict=True):
+        is_counted = [key in rows.keys for key in page_keys]
+        count = records.batch.num_rows
+        if repeats := is_counted.count(False):
+            account.received += repeats
+            account.repeats += repeats
+            records.bad = [*compress(records.bad, is_counted[count:])]
+            records.batch = records.batch.filter(pa.array(is_counted[:count], pa.bool_()))
+        yield records
 
-    keyless: puts `_row` before the columns."""
-    numbers = RowNumbers()
-    for records in pages:
-        if keyless:
-            batch = records.batch
-            records.batch = batch.add_column(0, "_row", numbers.column(batch))
-        read.take(records, write)
+
+def note_outcome(read: RecordsRead, outcome: Outcome) -> None:
+    """Note in the account of a reading by pages how it ended."""
     read.account.server_total = outcome.total
     read.account.complete = outcome.complete
     if not outcome.complete:

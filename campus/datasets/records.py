@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from msgspec import Raw
 
 from campus.contracts.fields import Contract
-from campus.decoding.columnar import Records, decode_records
+from campus.decoding.columnar import Records, decode_records, without_repeats
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
@@ -92,7 +92,8 @@ class RecordsRead:
     def take(self, records: Records, write: Write) -> None:
         """Account for decoded rows and write them."""
         account = self.account
-        account.received += records.received
+        account.received += records.received + records.repeats
+        account.repeats += records.repeats
         account.bad += records.bad
         account.drift.update(records.drift)
         self.distinct = self.distinct and records.ascending
@@ -136,13 +137,13 @@ async def read_whole_segment(
     account = read.account
     while True:
         total = account.server_total = await count(client, source, span, tally)
-        received = account.received
+        received = account.different_rows
         rest = span if read.cursor is None else Span(read.cursor + 1, span.last)
         if not account.complete or rest.first > rest.last or (total is not None and total <= received):
             return read
         if total is None:
             await _read_range(client, source, rest, max(1, limit // 2), None, write, read)
-            if account.received == received:
+            if account.different_rows == received:
                 return read
             continue
         left = await count(client, source, rest, tally)
@@ -150,7 +151,7 @@ async def read_whole_segment(
         if not left or (received and left >= total):
             return read
         await _read_range(client, source, rest, limit, None, write, read)
-        if account.received == received:
+        if account.different_rows == received:
             account.complete = False
             account.notes.append(f"the platform counts {left} rows from id {rest.first} on and sends none")
 
@@ -172,6 +173,7 @@ async def read_spans(
         part = RecordsRead(Account(tally=account.tally))
         await _read_range(client, source, counted.span, limit, None, write_alone, part, counted.rows)
         account.received += part.account.received
+        account.repeats += part.account.repeats
         account.bad += part.account.bad
         account.drift.update(part.account.drift)
         account.complete = account.complete and part.account.complete
@@ -205,9 +207,12 @@ async def _read_range(
         has_enough=lambda: received >= enough,
     )
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
-    decode, loop = decoder(client, source), asyncio.get_running_loop()
+    decode_page, loop = decoder(client, source), asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
     received = 0
+
+    def decode(body: bytes) -> Records:
+        return without_repeats(decode_page(body), source.key[0])
 
     def take(records: Records) -> None:
         records = _keep_span(records, source.key[0], span)

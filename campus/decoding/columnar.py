@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cache
 from typing import Any, Literal
@@ -60,6 +60,8 @@ class Records:
     last_key: int | None = None
     # The keys ascend strictly, and are one integer each.
     ascending: bool = False
+    # Rows that the page had again, and that were left out.
+    repeats: int = 0
 
     @property
     def received(self) -> int:
@@ -89,6 +91,20 @@ def decode_records(
     records.drift.update(withheld_drift(withheld))
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
         _note_keys(records, records.batch.column(key[0]))
+    return records
+
+
+def without_repeats(records: Records, key: str) -> Records:
+    """Leave out each row that is identical to an earlier one with its key: the platform sent it again."""
+    if records.ascending:
+        return records
+    rows: dict[int, dict[str, Any]] = {}
+    is_new = [
+        rows.setdefault(row[key], row) is row or rows[row[key]] != row for row in records.batch.to_pylist()
+    ]
+    batch = records.batch.filter(pa.array(is_new, pa.bool_()))
+    records = replace(records, batch=batch, repeats=is_new.count(False))
+    _note_keys(records, batch.column(key))
     return records
 
 

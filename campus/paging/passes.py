@@ -1,11 +1,12 @@
 """One pass over the numbered pages of a list."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from campus.http.pagination import Pagination
-from campus.paging.protocol import PageRequest, PageSeen
+from campus.paging.protocol import Outcome, PageRequest, PageSeen
 
 # Requests in flight: enough for any sensible concurrency, little waste when the counts are wrong.
 WINDOW = 64
@@ -173,12 +174,63 @@ class Pass:
         return self.ends_in_repeats and is_full and len(set(self._previous_keys)) == 1
 
 
+class Occurrence(NamedTuple):
+    """The key of a row that may be identical to others, and the number of identical rows before it."""
+
+    key: Hashable
+    number: int
+
+
 def numbered(keys: Iterable[Hashable], occurrences: Counter[Hashable]) -> Iterator[Hashable]:
     """Yield each key with the number of its occurrences before, and count it in `occurrences`: whatever the
     order of the pages of a list without keys, the same rows give the same set."""
     for key in keys:
-        yield key, occurrences[key]
+        yield Occurrence(key, occurrences[key])
         occurrences[key] += 1
+
+
+def numbered_pages(pages: Iterable[Iterable[Hashable]]) -> list[list[Hashable]]:
+    """The keys of each page, numbered by their occurrences on all pages."""
+    occurrences = Counter[Hashable]()
+    return [[*numbered(keys, occurrences)] for keys in pages]
+
+
+def repeats_in(keys: Iterable[Hashable]) -> list[Occurrence]:
+    """The keys of rows that are identical to a row before."""
+    return [key for key in keys if isinstance(key, Occurrence) and key.number]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The rows of a reading that the platform counts."""
+
+    keys: Set[Hashable]
+    # More rows came than the platform counts, and nothing tells which of them it sent again. All count.
+    has_unclear_repeats: bool = False
+
+
+def counted(keys: Set[Hashable], total: int | None) -> Counted:
+    """Leave out the identical rows that the platform does not count: it sent a row again.
+
+    keys: of all rows, numbered where identical rows may be different rows. total: the platform's count; None:
+    it sends none, so each row counts. Repeats are left out if all of them are as many as the rows beyond the
+    count, or if all of them repeat one row."""
+    excess = 0 if total is None else len(keys) - total
+    repeats = repeats_in(keys) if excess > 0 else []
+    if not repeats:
+        return Counted(keys)
+    repeats_one_row = len({repeat.key for repeat in repeats}) == 1
+    if excess != len(repeats) and (excess > len(repeats) or not repeats_one_row):
+        return Counted(keys, has_unclear_repeats=True)
+    repeats.sort(key=lambda repeat: repeat.number, reverse=True)
+    return Counted(keys - set(repeats[:excess]))
+
+
+def counted_of(pages: Iterable[Iterable[Hashable]], outcome: Outcome) -> Counted:
+    """The rows of a finished reading that the platform counts, by the keys of its pages. Without a proof, its
+    count leaves out no row."""
+    keys = {key for page_keys in pages for key in page_keys}
+    return counted(keys, outcome.total if outcome.complete else None)
 
 
 def _page_count(rows: int, size: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 
 from campus.http.pagination import Pagination
-from campus.paging.passes import Pass, numbered
+from campus.paging.passes import Pass, counted, numbered, repeats_in
 from campus.paging.protocol import PageRequest, PageSeen
 
 
@@ -60,8 +60,8 @@ class Proof:
         self, request: PageRequest, page: PageSeen, pass_: Pass, number: int
     ) -> Verdict | None:
         """The verdict after page 1; None: it proves nothing. number: of the pass that it begins, from 1."""
-        rows = RowSet(self._distinct(page.keys), frozenset({request}))
-        if is_everything(page, len(rows.keys)):
+        rows = RowSet(counted(self._distinct(page.keys), page.total).keys, frozenset({request}))
+        if is_everything(page, rows.keys):
             return Verdict(rows, True, "all rows in one answer")
         if number == 2 and pass_.is_uncounted and self._is_unpaged_list(page, rows, pass_.size):
             return Verdict(rows, True, "the list is not paged: a smaller page shows the same rows")
@@ -69,7 +69,8 @@ class Proof:
 
     def check_unpaged(self, request: PageRequest, page: PageSeen, total: int | None) -> Verdict | None:
         """The verdict after an unpaged answer; None: it proves nothing. total: by the numbered pages."""
-        rows = RowSet(self._distinct(page.keys), frozenset({request}))
+        own_total = total if page.total is None else page.total
+        rows = RowSet(counted(self._distinct(page.keys), own_total).keys, frozenset({request}))
         if total is None:
             proven = any(earlier.is_conclusive and earlier.keys == rows.keys for earlier in self._readings)
         else:
@@ -85,7 +86,8 @@ class Proof:
             # Each row may have come any number of times, so no row counts.
             return Verdict(NO_ROWS, False, "the pages go on without an end: their order seems to change")
         repeated = pass_.longest if pass_.ends_in_repeats else None
-        rows = RowSet(pass_.keys, frozenset(pass_.requests), pass_.is_conclusive, repeated)
+        keys = counted(pass_.keys, pass_.total).keys
+        rows = RowSet(keys, frozenset(pass_.requests), pass_.is_conclusive, repeated)
         is_confirmed = any(rows.proves(earlier) for earlier in self._readings)
         self._readings.append(rows)
         if is_confirmed and (pass_.is_uncounted or pass_.total == len(rows.keys)):
@@ -130,9 +132,12 @@ class Proof:
         return frozenset(numbered(keys, Counter()) if self._keep_duplicates else keys)
 
 
-def is_everything(page: PageSeen, rows: int) -> bool:
-    """Whether the page's own pagination headers say that its rows, so many different ones, are all."""
+def is_everything(page: PageSeen, keys: Set[Hashable]) -> bool:
+    """Whether the page's own pagination headers say that its rows, with these different keys, are all.
+
+    Where there are further pages, a row that was sent twice may take the place of a row of theirs."""
     headers = page.pagination or Pagination()
-    if headers.total_count is not None:
-        return headers.total_count == rows
-    return headers.page_count in (0, 1)
+    if headers.total_count is None:
+        return headers.page_count in (0, 1)
+    has_all = headers.page_count in (None, 0, 1) or not repeats_in(keys)
+    return headers.total_count == len(keys) and has_all

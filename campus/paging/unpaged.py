@@ -35,7 +35,7 @@ def page_once(
             if not request.params or not isinstance(page, Refused):
                 raise page
             takes_pages = False
-        elif page.pagination is not None and not is_everything(page, len(set(page.keys))):
+        elif page.pagination is not None and not is_everything(page, set(page.keys)):
             return (
                 yield from page_by_number(
                     names=names, confirmation=confirmation, empty_is_unusual=empty_is_unusual

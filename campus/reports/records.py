@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from campus.contracts.fields import Contract
-from campus.datasets.paged import write_pages
+from campus.datasets.paged import counted_records, note_outcome
 from campus.datasets.records import RecordsRead, Write
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import Definition
@@ -66,7 +66,9 @@ async def read_records(
             _add_fields(fields, answers.fields, report, request)
             read.account.drift.update(answers.definition.drift)
             write = open_records(contract_of(answers.definition))
-            write_pages(read, stored.get(pages), outcome, write, keyless=False)
+            for records in counted_records(read, stored, pages, outcome):
+                read.take(records, write)
+            note_outcome(read, outcome)
             return read
     raise UnexpectedAnswer(
         f"{path} for school {school_id}: its fields changed while it was read, {_MOST_READINGS} times.",

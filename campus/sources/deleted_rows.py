@@ -55,6 +55,7 @@ def _joined(spec: ResourceSpec, all_rows: Gathered, alive: Gathered) -> Gathered
         total=None if alive.total is None else alive.total + len(deleted),
         complete=alive.complete and all_rows.complete,
         note="; ".join(filter(None, (all_rows.note, alive.note))),
+        has_unclear_repeats=alive.has_unclear_repeats or all_rows.has_unclear_repeats,
     )
 
 

@@ -35,6 +35,10 @@ class Gathered:
     sent: frozenset[str] = frozenset()
     #: The reasons why rows could not be read, by the id of the row.
     failed: dict[int | str, str] = field(default_factory=dict)
+    #: Rows that the platform sent again, and that were left out.
+    repeats: int = 0
+    #: It sent some rows again, but its count does not tell which. None of them was left out.
+    has_unclear_repeats: bool = False
 
     def extend(self, part: "Gathered") -> None:
         """Add the rows, bad rows and drift of a part, but not its total and proof."""
@@ -63,11 +67,20 @@ class Account:
     #: The platform's count of rows; None: it sends none.
     server_total: int | None = 0
     complete: bool = True
+    #: Rows that the platform sent again, and that were left out.
+    repeats: int = 0
+    #: Of some rows that were sent again, the platform's count does not tell which. None of them was left out.
+    has_unclear_repeats: bool = False
     #: Rows without a date, or with an earlier one than was requested.
     older: int = 0
     tally: Tally = field(default_factory=Tally)
     #: By the monotonic clock, seconds.
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def different_rows(self) -> int:
+        """The rows received, without those that were left out."""
+        return self.received - self.repeats
 
 
 class Collector:
@@ -96,7 +109,9 @@ class Collector:
     def add(self, gathered: Gathered) -> None:
         """Add the rows of one collection, and its account."""
         account = self.account
-        account.received += len(gathered.rows) + len(gathered.bad)
+        account.received += len(gathered.rows) + len(gathered.bad) + gathered.repeats
+        account.repeats += gathered.repeats
+        account.has_unclear_repeats |= gathered.has_unclear_repeats
         account.bad += gathered.bad
         account.drift.update(gathered.drift)
         account.failed.update(gathered.failed)

@@ -1,7 +1,7 @@
 """Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
-from collections.abc import Coroutine, Hashable
+from collections.abc import Coroutine, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection, read_list, read_unpaged
 from campus.paging import V1_NAMES, V3_NAMES, Outcome
-from campus.paging.passes import numbered
+from campus.paging.passes import counted_of, numbered, numbered_pages
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
@@ -25,8 +25,9 @@ async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
     """Read all pages of one collection.
 
     Where rows may share their key, all of their fields tell them apart, and identical rows of one answer are
-    different rows. Where such a reading proves nothing, identical rows may be on several pages:
-    then a second reading keeps all of them. It also proves a list that counts each of its repeated rows."""
+    different rows, unless the platform counts them once. Where such a reading proves nothing, identical rows
+    may be on several pages: then a second reading keeps all of them. It also proves a list that counts each
+    of its repeated rows."""
     spec = context.spec
     gathered = _gather(spec, await _requested(context, unit, keep_duplicates=False), keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
@@ -53,16 +54,13 @@ def _requested(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> 
     """The reading of one collection, to be awaited."""
     client, spec = context.client, context.spec
 
-    def keys_of(page: Page[Any]) -> list[Hashable]:
-        return [*_keys(spec, page, keep_duplicates=keep_duplicates), *((bad.raw,) for bad in page.bad)]
-
     collection = Collection(
         unit.path,
         unit.params,
         context.query.school_id,
         spec.scopes,
         partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
-        keys_of,
+        partial(_keys, spec, keep_duplicates=keep_duplicates),
         anonymous=spec.anonymous,
     )
     read = partial(read_list, keep_duplicates=keep_duplicates) if spec.shape == "pages" else read_unpaged
@@ -76,23 +74,42 @@ def _gather(spec: ResourceSpec, reading: Reading, *, keep_duplicates: bool) -> G
     """The rows of the pages that a reading has brought."""
     pages, outcome = reading
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
-    seen: set[Hashable] = set()
-    for page in pages:
-        keys = _keys(spec, page, keep_duplicates=keep_duplicates)
-        # A row that is on two pages has moved. Where rows may share a key, no later step would notice.
-        new = [i for i, key in enumerate(keys) if spec.numbered is None or keep_duplicates or key not in seen]
-        seen.update(keys)
+    keys = [_keys(spec, page, keep_duplicates=keep_duplicates) for page in pages]
+    if keep_duplicates:
+        keys = numbered_pages(keys)
+    rows = counted_of(keys, outcome)
+    remaining = {*rows.keys}
+    for page, page_keys in zip(pages, keys, strict=True):
+        count = len(page.rows)
+        # A row that is on two pages has moved. Where rows have a key of their own, the merge notices.
+        new = range(count) if spec.numbered is None else _take(page_keys[:count], remaining)
+        new_bad = _take(page_keys[count:], remaining)
         gathered.rows += [page.rows[i] for i in new]
         gathered.extras += [page.extras[i] for i in new]
-        gathered.bad += page.bad
+        gathered.bad += [page.bad[i] for i in new_bad]
+        gathered.repeats += len(page_keys) - len(new) - len(new_bad)
         gathered.drift.update(page.drift)
         gathered.sent |= page.sent
+    gathered.has_unclear_repeats = spec.numbered is not None and rows.has_unclear_repeats
     gathered.trashed = [False] * len(gathered.rows)
     return gathered
 
 
 def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
-    """The keys that tell the rows of a page apart."""
+    """The keys that tell the rows of a page apart, and then those of its bad rows."""
+    keys: Iterable[Hashable]
     if spec.numbered is None:
-        return [*row_keys(page.rows, spec.primary_key)]
-    return [*sent_rows(page)] if keep_duplicates else [*numbered(sent_rows(page), Counter())]
+        keys = row_keys(page.rows, spec.primary_key)
+    else:
+        keys = sent_rows(page) if keep_duplicates else numbered(sent_rows(page), Counter())
+    return [*keys, *((bad.raw,) for bad in page.bad)]
+
+
+def _take(keys: Sequence[Hashable], remaining: set[Hashable]) -> list[int]:
+    """Remove the keys from those that remain; the indexes of those that were there, each once."""
+    indexes = []
+    for index, key in enumerate(keys):
+        if key in remaining:
+            remaining.remove(key)
+            indexes.append(index)
+    return indexes

@@ -16,7 +16,8 @@ from datetime import date
 
 from campus.registry import ATTENDANCE
 from loading.attendance.semester import changed_members
-from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks, timeline_of
+from loading.attendance.weeks import Timeline, timeline_of, weeks_of_night
+from loading.connection.runtime import Runtime
 from loading.partition_keys import keys_by_school, week_key
 from loading.tables import slice_of
 from warehouse.lake.delta import Lake
@@ -70,14 +71,15 @@ def membership_changes(
     )
 
 
-def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], *, full: bool) -> list[str]:
+def weeks_to_ask(runtime: Runtime, keys: Iterable[str], *, full: bool) -> list[str]:
     """The partition keys among `keys` that a night loads: of due weeks, and of weeks that changes of members
     made doubtful. `full`: of all weeks that have begun."""
+    lake, settings = runtime.lake, runtime.attendance
     selected: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
         statuses = slice_statuses(lake, school_id)
-        due = due_weeks(lake, timeline, statuses, settings)
+        due = weeks_of_night(lake, timeline, statuses, settings, runtime.incremental.whole_days)
         weeks = set(due)
         for semester_id in timeline.calendars:
             changes = membership_changes(lake, timeline, statuses, semester_id, due)

@@ -13,7 +13,7 @@ from campus.registry import ATTENDANCE, RESOURCES
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
-from loading.attendance.weeks import due_weeks, timeline_of
+from loading.attendance.weeks import timeline_of, weeks_of_night
 from loading.connection.runtime import Cause, Runtime
 from loading.slices.commit import Loaded, fail_slice
 from loading.slices.slice_context import SliceContext
@@ -47,7 +47,13 @@ class SchoolLoader:
         # Read once: no load of attendance changes the statuses of other weeks and tables.
         self._statuses = slice_statuses(runtime.lake, school_id)
         self._timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-        self._due = due_weeks(runtime.lake, self._timeline, self._statuses, runtime.attendance)
+        self._due = weeks_of_night(
+            runtime.lake,
+            self._timeline,
+            self._statuses,
+            runtime.attendance,
+            runtime.incremental.whole_days,
+        )
 
     async def load(self, semester_id: int, weeks: Sequence[int]) -> AsyncIterator[LoadedWeek]:
         """Load weeks of a semester. A week that has not begun is loaded only if it is due."""

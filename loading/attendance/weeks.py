@@ -1,8 +1,9 @@
 """Finds the teaching weeks of a school, its present day, and the weeks of attendance that are due."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from campus.attendance.calendar import Calendar, WeekCondition, platform_day
 from campus.attendance.week_days import MONDAY, weekday_of
@@ -12,7 +13,8 @@ from loading.semesters import ConfiguredPairs, Semesters, day_1_of, read_semeste
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.logs.load_log import SliceStatuses, now, slice_status
+from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, now, slice_status
+from warehouse.load.whole_readings import oldest_due
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,37 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
     return Timeline(semesters, ordered, today, day_1_is)
 
 
+def weeks_of_night(
+    lake: Lake, timeline: Timeline, statuses: SliceStatuses, settings: AttendanceSettings, whole_days: int
+) -> dict[tuple[int, int], date | None]:
+    """The weeks of a school that a night reads, by semester and week, with the first day that is read: the
+    due weeks, and all of the weeks of semesters whose last whole reading is old.
+
+    One request a student returns a whole semester, so the weeks of a semester are read whole together."""
+    read_on: defaultdict[int, dict[int, date]] = defaultdict(dict)
+    for semester_id, week in timeline.begun:
+        both = _statuses_of(statuses, timeline, semester_id, week)
+        # Weeks that were never read, or have rows in quarantine, are due by themselves.
+        if _read_on(both) is not None:
+            whole_at = min(status.whole_at or datetime.min for status in both)
+            read_on[semester_id][week] = whole_at.date()
+    today = now().date()
+    oldest = {semester_id: min(days.values()) for semester_id, days in read_on.items()}
+    whole = [
+        (semester_id, week)
+        for semester_id in oldest_due(oldest, whole_days, today)
+        for week, day in read_on[semester_id].items()
+        # Weeks that were read whole lately can wait for the next reading of their semester.
+        if 2 * (today - day).days >= whole_days
+    ]
+    return due_weeks(lake, timeline, statuses, settings) | dict.fromkeys(whole)
+
+
 def due_weeks(
     lake: Lake, timeline: Timeline, statuses: SliceStatuses, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
-    """The weeks of a school that a night reads, by semester and week, with the first day that is read.
+    """The weeks of a school with sessions that were not read since their window, by semester and week, with
+    the first day that is read.
 
     None, all of the week: it was never loaded, or the dates of its semester have moved. Otherwise a teacher
     may have marked sessions since. Sessions are settled once they were read later than the window after them,
@@ -112,7 +141,7 @@ def due_weeks(
     for semester_id, week in timeline.begun:
         if (semester_id, week) in due:
             continue
-        last_read = _read_on(statuses, slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week))
+        last_read = _read_on(_statuses_of(statuses, timeline, semester_id, week))
         if last_read is None:
             due[semester_id, week] = None
             continue
@@ -148,9 +177,16 @@ def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
     }
 
 
-def _read_on(statuses: SliceStatuses, slice: Slice) -> date | None:
+def _statuses_of(
+    statuses: SliceStatuses, timeline: Timeline, semester_id: int, week: int
+) -> list[SliceStatus]:
+    """The statuses of a week's sessions and records."""
+    slice = slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week)
+    return [slice_status(statuses, spec.name, slice) for spec in ATTENDANCE]
+
+
+def _read_on(both: Sequence[SliceStatus]) -> date | None:
     """The day by our clock on which a week was last read with nothing missing, sessions and records. None:
     never, or rows of it are in quarantine."""
-    both = [slice_status(statuses, spec.name, slice) for spec in ATTENDANCE]
     times = [status.complete_at for status in both if status.complete_at and not status.quarantined]
     return min(times).date() if len(times) == len(both) else None

@@ -37,12 +37,12 @@ from warehouse.load.slice_reading import KeyRange
 from warehouse.load.stage import StagedFile
 from warehouse.load.watermark import (
     MergePreview,
-    is_due_whole,
     keys_after,
     live_rows,
     preview_merge,
     watermark,
 )
+from warehouse.load.whole_readings import is_due_whole
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class DatasetLoader:
         standing, last, latest = self._standing(slice), self._last_update, self._stored[slice].latest
         if standing is None or last is None or standing.complete_at is None or standing.quarantined:
             return False
-        if is_due_whole(standing, self._settings.incremental, self._cause.started_at):
+        if is_due_whole(standing.whole_at, self._settings.incremental.whole_days, self._cause.started_at):
             return False
         is_contradicted = latest is not None and latest > last.updated_at
         return last.stated_at <= standing.complete_at and not is_contradicted
@@ -188,7 +188,7 @@ class DatasetLoader:
                 return None
             if not read.incremental:
                 # The platform ignores the filter and sent all rows, or reads the filter in another way.
-                if total != read.account.received:
+                if total != read.account.different_rows:
                     return None
                 read.account.server_total = total
             else:

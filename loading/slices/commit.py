@@ -99,7 +99,9 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
             "complete": True,
             "whole": False,
             "server_total": total,
-            **balance(RowCounts(unchanged=account.received), account.received),
+            **balance(
+                RowCounts(unchanged=account.different_rows, duplicates=account.repeats), account.received
+            ),
             **traffic,
         },
     )
@@ -163,6 +165,8 @@ def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> 
         staged=writer.finish(),
         compares=cause.full,
         received=account.received,
+        repeats=account.repeats,
+        has_unclear_repeats=account.has_unclear_repeats,
         complete=account.complete,
         sync_id=cause.sync_id,
         run_id=cause.run_id,

@@ -27,7 +27,7 @@ from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT
 from warehouse.load.logs.load_log import SliceStatus
-from warehouse.load.watermark import is_due_whole, is_older
+from warehouse.load.whole_readings import is_due_whole
 
 ASSESSMENTS, ITEMS, GRADES = (RESOURCES[name] for name in ("assessments", "assessment_items", "grades"))
 CLASSES, MEMBERS = RESOURCES["classes"], RESOURCES["class_members"]
@@ -92,7 +92,7 @@ def items_to_read(
     if cause.full or not all(own.complete_at and not own.quarantined for own in (status, *related)):
         return None
     assert status.complete_at is not None
-    if is_due_whole(status, runtime.incremental, cause.started_at):
+    if is_due_whole(status.whole_at, runtime.incremental.whole_days, cause.started_at):
         return None
     changed, graded = _changed_assessments(runtime.lake, query, status.complete_at, overlap)
     affected = {
@@ -128,7 +128,7 @@ def may_skip(context: SliceContext, query: SliceQuery, status: SliceStatus) -> b
         return False
     if status.whole_at is None or status.quarantined:
         return False
-    if is_older(status.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
+    if is_due_whole(status.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
         return False
     parent = parents_of(spec)
     assert parent is not None

@@ -14,7 +14,9 @@ import msgspec
 
 from simulator.messages import Headers, Request, Response
 
-Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "moving", "empty", "after", "late"]
+Kind = Literal[
+    "status", "reset", "truncated", "slow", "html", "revoked", "moving", "empty", "repeated", "after", "late"
+]
 
 
 class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -37,6 +39,8 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     # becomes an empty list or keeps its other members.
     counts: Literal["zero", "true", "none"] = "zero"
     objects: Literal["emptied", "list"] = "emptied"
+    # Of kind repeated: whether the total of the answer counts the first row twice, as the answer shows it.
+    counted: bool = False
 
 
 Strike = tuple[Fault, Random]  # with random numbers for the fault
@@ -74,8 +78,9 @@ class Faults:
 
 
 def _applies(fault: Fault, request: Request) -> bool:
-    """Whether a fault can strike a request: a token to revoke, an earlier page to change, or rows to omit."""
-    if fault.kind == "empty" and request.method != "GET":
+    """Whether a fault can strike a request: a token to revoke, an earlier page to change, or rows to omit or
+    repeat."""
+    if fault.kind in ("empty", "repeated") and request.method != "GET":
         return False
     if fault.kind == "revoked" and b"authorization" not in request.headers:
         return False
@@ -126,8 +131,23 @@ def _without_rows(whole: dict[str, Any], fault: Fault) -> dict[str, Any]:
     return emptied
 
 
+def repeated(response: Response, fault: Fault) -> Response:
+    """A list, or the rows of a report, with the first row twice."""
+    whole = msgspec.json.decode(response.body) if response.status == 200 else None
+    rows = whole.get("rows") if isinstance(whole, dict) else whole
+    if not isinstance(rows, list) or not rows:
+        return response
+    rows.insert(0, rows[0])
+    headers = [
+        (name, b"%d" % (int(value) + 1) if fault.counted and name == TOTAL_COUNT else value)
+        for name, value in response.headers
+    ]
+    return Response(200, msgspec.json.encode(whole), headers)
+
+
 PAGINATION = b"X-Pagination-"
-COUNT_HEADERS = (b"X-Pagination-Total-Count", b"X-Pagination-Page-Count")
+TOTAL_COUNT = b"X-Pagination-Total-Count"
+COUNT_HEADERS = (TOTAL_COUNT, b"X-Pagination-Page-Count")
 HTML_PAGE = Response(
     200,
     "<!DOCTYPE html><html><head><title>系统维护</title></head><body>请稍后再试。</body></html>".encode(),

@@ -99,7 +99,7 @@ def build(size: Size, school_id: int) -> School:
             "reflections": people.reflections,
             "students": people.students,
             "teachers": people.teachers,
-            "admin_classes": _admin_class_rows(rng, size.today, admin_classes, teachers),
+            "admin_classes": _admin_class_rows(rng, size, admin_classes, teachers),
         },
         semesters=semester_ids,
         admin_classes=admin_classes,
@@ -229,7 +229,7 @@ def _share(total: int, parts: int, part: int) -> int:
 
 
 def _admin_class_rows(
-    rng: Random, today: date, classes: list[AdminClass], teachers: dict[str, list[Person]]
+    rng: Random, size: Size, classes: list[AdminClass], teachers: dict[str, list[Person]]
 ) -> list[Row]:
     staff = [t for group in teachers.values() for t in group if t.left is None]
     rows = []
@@ -237,7 +237,7 @@ def _admin_class_rows(
         values: Values = {
             "id": made.id,
             "school_id": KEYS["admin_classes"].parent_of(made.id),
-            "name": f"{names.GRADES[made.grade.index]}({made.number})班",
+            "name": "1班" if size.same_class_names else f"{names.GRADES[made.grade.index]}({made.number})班",
             "graduates_in_id": made.grade.cohort_id,
             "structure_ids": [made.grade.structure_id] if rng.random() > 0.02 else None,
             "place_id": 900_000 + made.id % 10_000 if rng.random() > 0.05 else None,
@@ -246,5 +246,5 @@ def _admin_class_rows(
             "outer_id": None,
             "status": "normal",
         }
-        rows.append(Row(made.id, values, moment(rng, today, today)))
+        rows.append(Row(made.id, values, moment(rng, size.today, size.today)))
     return rows

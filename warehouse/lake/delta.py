@@ -32,7 +32,7 @@ from warehouse.lake.logs.batch import LogBatch
 from warehouse.lake.logs.tables import LOGS, STANDINGS, Log
 from warehouse.lake.parquet import prune_files, read_files
 from warehouse.lake.table_state import TableState, by_folder
-from warehouse.lake.tables import DELETED_AT, Slice, Stored, school_filter
+from warehouse.lake.tables import DELETED_AT, SCHOOL_ID, Slice, Stored, school_filter
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
 #: Attempts to commit. Four processes on a table need two or three.
@@ -269,10 +269,10 @@ class Lake:
         deltalake's own reader takes four times as long for a small table.
 
         Raises DeltaError for a damaged file, and OSError."""
-        if self.schools is not None:
+        schema, partitions = table.lake_schema, opened.metadata().partition_columns
+        if self.schools is not None and SCHOOL_ID.name in schema.names:
             in_schools = school_filter(self.schools)
             condition = in_schools if condition is None else in_schools & condition
-        schema, partitions = table.lake_schema, opened.metadata().partition_columns
         names = self.names_of(table, opened, slice)
         if condition is not None:
             names = prune_files(names, schema, partitions, condition)

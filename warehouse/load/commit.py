@@ -173,6 +173,7 @@ def _commit_rows(
         file = workspace / "merged.parquet"
         with pooled(workspace) as con:
             counts = merge(con, table, previous, reading, file)
+    counts = dataclasses.replace(counts, duplicates=counts.duplicates + reading.repeats)
     _check_balance(reading, counts, place)
     if not counts.modified:
         counts = _with_earlier_attempt(lake, table, slice, reading, counts, table_state)
@@ -273,13 +274,15 @@ def _check_vanished(counts: RowCounts, guard: Guard, place: str) -> None:
 def _own_count(reading: SliceReading, counts: RowCounts) -> tuple[Measure, ...]:
     """Compare the live rows with the platform's count.
 
-    The total of a list includes deleted rows, duplicates and rows in quarantine. So the difference between
-    that total and the rows received is the error of the live rows."""
+    The total of a list includes deleted rows and rows in quarantine, and duplicates or not. So the difference
+    between that total and the rows received, beyond the duplicates, is the error of the live rows."""
     alive = counts.are_alive
     if reading.alive_total is not None:
         return (Measure(ALIVE_ROWS, reading.alive_total, alive),)
     if reading.server_total is not None:
-        return (Measure(ALIVE_ROWS, alive + reading.server_total - reading.received, alive),)
+        excess = reading.received - reading.server_total
+        uncounted = min(max(excess, 0), counts.duplicates)
+        return (Measure(ALIVE_ROWS, alive - excess + uncounted, alive),)
     return ()
 
 
@@ -302,6 +305,11 @@ def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guar
         if difference.kind == load_log.UNREADABLE
         and difference.rows > guard.quarantine_share * reading.received
     ]
+    if reading.has_unclear_repeats:
+        warnings.append(
+            "more rows came than the platform counts, and some are identical: which of them it sent again is "
+            "not known, so all are stored. Sync again with --full"
+        )
     if counts.carried and not reading.incremental:
         warnings.append(f"{counts.carried} rows stay as they were")
     warnings += [

@@ -49,7 +49,7 @@ class RowCounts:
     vanished: int = 0
     carried: int = 0
     untouched: int = 0
-    #: Rows of the reading beside a better one of the same key.
+    #: Rows that are left out: beside a better one of the same key, or sent again by the platform.
     duplicates: int = 0
     #: Rows alive in the slice before and after.
     were_alive: int = 0

@@ -84,7 +84,7 @@ class SliceReading:
     """A reading of a slice."""
 
     staged: StagedFile
-    #: All rows that the platform sent: staged and quarantined.
+    #: All rows that the platform sent: staged, quarantined and `repeats`.
     received: int
     #: No requested row can be missing, except `retained`. Only then may a row vanish.
     complete: bool
@@ -94,6 +94,10 @@ class SliceReading:
     run_id: str
     #: By the platform's wall clock.
     started_at: datetime
+    #: Rows that the platform sent again and counts once. They are not staged.
+    repeats: int = 0
+    #: It sent some rows again, but its count does not tell which. All are staged.
+    has_unclear_repeats: bool = False
     #: The platform's own date, where the requests depend on it.
     platform_day: date | None = None
     #: Only changed rows were requested, so that a missing row is unchanged.

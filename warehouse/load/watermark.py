@@ -23,6 +23,7 @@ from warehouse.lake.tables import (
 )
 from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.slice_reading import KeyRange
+from warehouse.load.whole_readings import is_due_whole
 
 #: A filter may leave out rows of the very moment that it names, so an earlier moment is requested.
 STRICT = timedelta(seconds=1)
@@ -59,16 +60,6 @@ class Incremental:
     transcript_days: int = 0
 
 
-def is_due_whole(status: SliceStatus, settings: Incremental, started_at: datetime) -> bool:
-    """Whether a load that starts now has to read all of a slice."""
-    return is_older(status.whole_at, settings.whole_days, started_at)
-
-
-def is_older(whole_at: datetime | None, days: int, started_at: datetime) -> bool:
-    """Whether a slice was never read in full, or not within so many days before a load starts."""
-    return whole_at is None or (started_at.date() - whole_at.date()).days >= days
-
-
 def watermark(
     status: SliceStatus,
     rows: LiveRows,
@@ -89,7 +80,7 @@ def watermark(
     loaded_at = status.complete_at
     if loaded_at is None or status.quarantined or rows.latest is None or rows.undated:
         return None
-    if is_due_whole(status, settings, started_at):
+    if is_due_whole(status.whole_at, settings.whole_days, started_at):
         return None
     # Where the platform's clock is behind ours, a change after our start may be dated before it.
     loaded_at += min(timedelta(seconds=ahead or 0), timedelta(0))

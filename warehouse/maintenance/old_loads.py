@@ -22,24 +22,23 @@ from warehouse.load.logs.writer import standing_rows
 CHANGES = ("new", "changed", "vanished", "returned")
 
 
-def forget_loads(lake: Lake, tables: Iterable[Table], keep: timedelta) -> None:
-    """Delete the rows of the load log from months that ended longer ago than `keep`.
+def forget_loads(lake: Lake, tables: Iterable[Table], keep: timedelta) -> int:
+    """Delete the rows of the load log from months that ended longer ago than `keep`; returns their number.
 
     Rows stay for a slice's last attempt and last complete load, and for loads in the change log, which is
     kept for ever. Cheap if nothing is due."""
     if not lake.holds(LOAD_LOG):
-        return
+        return 0
     logged = {table.name for table in tables if table.tracks_changes}
     first = f"{now() - keep:%Y-%m}"
     months = [partition[MONTH] for partition in lake.open(LOAD_LOG).partitions()]
     old = sorted(month for month in months if month < first)
     last = {(row["resource"], row["slice"]): row for row in standing_rows(lake)} if old else {}
-    for month in old:
-        until_committed(partial(_forget, lake, logged, last, month))
+    return sum(until_committed(partial(_forget, lake, logged, last, month)) for month in old)
 
 
-def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], Row], month: str) -> None:
-    """Delete the rows of a month that are no longer needed, if there are any."""
+def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], Row], month: str) -> int:
+    """Delete the rows of a month that are no longer needed; returns their number."""
     opened = lake.open(LOAD_LOG)
     columns = LOAD_LOG.lake_schema.names
     rows: list[Row] = lake.scan(LOAD_LOG, opened, columns, pc.field(MONTH) == month).to_pylist()
@@ -56,6 +55,7 @@ def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], 
             mode="overwrite",
             predicate=f"{MONTH} = {literal(month)}",
         )
+    return len(rows) - len(needed)
 
 
 def _stands(row: Row, standing: Row | None) -> bool:

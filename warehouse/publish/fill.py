@@ -29,6 +29,7 @@ from warehouse.lake.logs.tables import (
     FRESHNESS,
     LOAD_LOG,
     LOGS,
+    MAINTENANCE_RUNS,
     MONTH,
     PUBLISHED_LEVELS,
     PUSH_MISSES,
@@ -81,7 +82,9 @@ RECENT = timedelta(days=40)
 MAINTENANCE = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
 SEMESTERS_SCHEMA = pa.schema([("school_id", pa.int64()), ("semester_id", pa.int64())])
 #: Every sync or publication changes these tables, so their changes alone are no reason to publish.
-OF_EVERY_SYNC = frozenset(f"quality.{log.name}" for log in (LOAD_LOG, FRESHNESS, PUBLISHED_LEVELS))
+OF_EVERY_SYNC = frozenset(
+    f"quality.{log.name}" for log in (LOAD_LOG, FRESHNESS, PUBLISHED_LEVELS, MAINTENANCE_RUNS)
+)
 
 
 @dataclass(frozen=True)
@@ -103,13 +106,14 @@ def build_raw(
     calendars: Sequence[Mapping[str, Any]] = (),
     push_misses: Sequence[Mapping[str, Any]] = (),
     freshness: Sequence[Mapping[str, Any]] = (),
+    maintenance: Sequence[Mapping[str, Any]] = (),
     previous: Path | None = None,
 ) -> set[str]:
     """Make a new DuckDB file at `path` with the schemas `raw`, `datasets`, `reports` and `quality`.
 
     An existing file is replaced. `defined`: the definitions of all datasets and reports, the newest first.
-    `calendars`, `push_misses` and `freshness`: the rows of those tables of `quality`. `previous`: a file to
-    start from, whose unchanged tables stay.
+    `calendars`, `push_misses`, `freshness` and `maintenance`: the rows of those tables of `quality`.
+    `previous`: a file to start from, whose unchanged tables stay.
 
     Returns the tables (`schema.table`) whose content differs from `previous`. All tables are read as of one
     moment at the start; a table without rows still has its columns. A crash leaves a file that nobody reads
@@ -120,7 +124,7 @@ def build_raw(
         old.unlink(missing_ok=True)
     if previous is not None:
         shutil.copyfile(previous, path)
-    sources = _sources(lake, tables, defined, calendars, push_misses, freshness)
+    sources = _sources(lake, tables, defined, calendars, push_misses, freshness, maintenance)
     with closing(connect(path, memory_mb=MEMORY_MB, scratch=path.parent / "spill")) as con:
         # Tables have no order, and preserving that of the files would leave the work to a single thread.
         con.execute("SET preserve_insertion_order = false")
@@ -173,12 +177,13 @@ def differences(
     calendars: Sequence[Mapping[str, Any]] = (),
     push_misses: Sequence[Mapping[str, Any]] = (),
     freshness: Sequence[Mapping[str, Any]] = (),
+    maintenance: Sequence[Mapping[str, Any]] = (),
 ) -> set[str]:
     """The result that `build_raw` would have for a file with the contents `before` (`contents_of`)."""
     contents = {}
     with closing(connect(scratch=scratch)) as con:
         con.execute("CREATE SCHEMA quality")
-        for source in _sources(lake, tables, defined, calendars, push_misses, freshness):
+        for source in _sources(lake, tables, defined, calendars, push_misses, freshness, maintenance):
             if source.content is None:
                 source.make(con)
             contents[source.name] = source.content or _version_by_rows(con, source.name)
@@ -219,11 +224,13 @@ def _sources(
     calendars: Sequence[Mapping[str, Any]],
     push_misses: Sequence[Mapping[str, Any]],
     freshness: Sequence[Mapping[str, Any]],
+    maintenance: Sequence[Mapping[str, Any]],
 ) -> list[_Source]:
     given = [
         _rows_source(SEMESTER_CALENDARS, calendars),
         _rows_source(PUSH_MISSES, push_misses),
         _rows_source(FRESHNESS, freshness),
+        _rows_source(MAINTENANCE_RUNS, maintenance),
     ]
     return [*_lake_sources(lake, tables), *_defined_sources(lake, defined), *given]
 

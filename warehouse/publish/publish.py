@@ -167,6 +167,12 @@ def proven(home: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def found_good_at(home: Path) -> float:
+    """When the published file was made or last proved equal to the lake, in seconds since 1970; 0: there is
+    none."""
+    return max((file.stat().st_mtime for file in (home / FILE, home / PROVEN) if file.exists()), default=0.0)
+
+
 @contextmanager
 def hold_open(file: Path) -> Iterator[None]:
     """Hold a published file open during several queries, so that DuckDB opens it only once: opening takes

@@ -1,7 +1,7 @@
 """Logs the levels of early warning after a publication, for marts.early_warning_history.
 
 The mart combines the log with the levels of its own file, so a file needs no log of its own publication. Rows
-that are logged twice are no change. Rows that a crash prevented are logged after the next build."""
+that are logged twice are no change. Rows that a crash prevented are logged by the next build."""
 
 from __future__ import annotations
 

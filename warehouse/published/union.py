@@ -36,6 +36,7 @@ COMBINED = {
         FROM ({rows}) GROUP BY name
     """,
     "contents": "SELECT DISTINCT * FROM ({rows})",
+    "maintenance": "SELECT DISTINCT * FROM ({rows})",
     "relations": """
         SELECT DISTINCT ON (table_name, check_name, columns) * FROM ({rows}) ORDER BY checked_at DESC
     """,

@@ -78,7 +78,7 @@ def test_student_is_named_by_any_of_the_ids(header: tuple[str, ...], student: st
         (("001", "", "2026-02-30", "谈话", ""), "date is no day"),
         (("001", "", "2026-11-12", "quarrel", ""), "kind is none of talk (谈话)"),
         (("001", "", "2026-11-12", "谈话", "x" * (LONGEST_TEXT + 1)), "note has more than 2000 letters"),
-        (("#N/A", "", "2026-11-12", "谈话", "#N/A"), "备注 is #N/A"),
+        (("#N/A", "", "2026-11-12", "谈话", "#N/A"), "column 5 is #N/A"),
     ],
 )
 def test_line_is_refused_with_its_reason(line: tuple[str, ...], said: str) -> None:
@@ -126,10 +126,10 @@ def test_identity_number_is_withheld() -> None:
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        (("学号", "日期", "类型", "mood"), "nobody knows the column 'mood'"),
+        (("学号", "日期", "类型", "mood"), "line 1: column 4 has no known heading"),
         (("姓名", "日期", "类型"), "the column student_id or usin or outer_id is missing"),
         (("学号", "类型"), "the column date is missing"),
-        (("学号", "usin", "日期", "类型"), "two columns mean the same"),
+        (("学号", "usin", "日期", "类型"), "line 1: columns 1 and 2 both mean usin"),
     ],
 )
 def test_columns_that_make_no_sense_refuse_the_file(header: tuple[str, ...], said: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from campus.paging import Paging, page_by_number
+from campus.paging.passes import counted, numbered
 from tests.kits.platforms.listings import Listing, read
 
 habits = st.fixed_dictionaries(
@@ -103,3 +104,44 @@ def test_pages_in_any_order_that_never_end_are_given_up_and_none_is_handed_on() 
     reading = read(paging, platform, most=1_000)
     assert (reading.rows, reading.outcome.complete) == ([], False)
     assert "without an end" in reading.outcome.note
+
+
+few_kinds = st.lists(st.sampled_from("aabbbcdefg"), min_size=1, max_size=12)
+
+
+@given(few_kinds, st.lists(st.integers(0, 11), max_size=4))
+@example([*"ab"], [0, 1])
+@example([*"aab"], [0])
+@example([*"aabb"], [0])
+def test_rows_sent_again_are_told_by_the_count_or_all_stay(rows: list[str], again: list[int]) -> None:
+    """rows: as the platform counts them. again: those that it sends once more."""
+    sent = [*rows, *(rows[number % len(rows)] for number in again)]
+    keys = frozenset(numbered(sent, Counter()))
+    result = counted(keys, len(rows))
+    left = Counter(key.key for key in result.keys)  # type: ignore[attr-defined]
+    repeated = [row for row, times in Counter(sent).items() if times > 1]
+    is_told = not again or len(repeated) == 1 or len(set(rows)) == len(rows)
+    assert left == Counter(rows if is_told else sent)
+    assert result.has_unclear_repeats == (not is_told)
+    assert counted(keys, None).keys == keys
+
+
+def test_more_different_rows_than_the_count_stay_with_their_repeats() -> None:
+    keys = frozenset(numbered("aabc", Counter()))
+    result = counted(keys, 2)
+    assert (result.keys, result.has_unclear_repeats) == (keys, True)
+    assert not counted(frozenset(numbered("abc", Counter())), 2).has_unclear_repeats
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 60), habits, st.integers(1, 12), st.integers(0, 2**32))
+def test_a_row_sent_twice_and_counted_once_does_not_disturb_the_proof(
+    count: int, habits: dict[str, Any], per_page: int, seed: int
+) -> None:
+    habits |= {"headers": True, "knows_page": True, "knows_per_page": True, "repeats_last": False}
+    platform = Listing([*range(count)], random.Random(seed), repeats_a_row=True, **habits)
+    reading = read(paging_of(per_page), platform)
+    assert reading.outcome.complete
+    assert len(reading.rows) > count
+    rows = counted(frozenset(numbered(reading.rows, Counter())), reading.outcome.total).keys
+    assert rows == frozenset(numbered(range(count), Counter()))

@@ -103,6 +103,18 @@ def test_an_answer_without_its_rows(
     assert school.get(STUDENTS).json() == whole.json()
 
 
+@pytest.mark.parametrize(("counted", "total"), [(False, "58"), (True, "59")])
+def test_an_answer_with_its_first_row_twice(
+    faulty: RunningSimulator, school: httpx.Client, counted: bool, total: str
+) -> None:
+    whole = school.get(STUDENTS).json()
+    faulty.set_faults({"kind": "repeated", "counted": counted, "times": 1})
+    answer = school.get(STUDENTS)
+    assert answer.json() == [whole[0], *whole]
+    assert answer.headers["X-Pagination-Total-Count"] == total
+    assert school.get(STUDENTS).json() == whole
+
+
 @pytest.mark.parametrize("counts", ["zero", "true"])
 def test_an_object_without_the_rows_in_it(faulty: RunningSimulator, counts: str) -> None:
     with client(faulty, scope="school.101 class.read") as reader:

@@ -14,9 +14,10 @@ from warehouse.lake.delta import Lake, SchemaConflict
 from warehouse.lake.logs.tables import CHANGES, DIFFERENCES, LOAD_LOG, QUARANTINE, RECONCILIATION
 from warehouse.lake.tables import Column, Slice
 from warehouse.load.commit import Guard, Unbalanced, VanishedTooMany
-from warehouse.load.logs.load_log import SliceStatus, committed, record_failure, retired, slice_statuses
+from warehouse.load.logs.load_log import SliceStatus, committed, record_failure, slice_statuses
 from warehouse.load.slice_reading import BadRow, Drift, Measure, RequestedSince, RetainedRows
 from warehouse.load.stage import StageWriter
+from warehouse.load.whole_readings import slices_due_whole
 from warehouse.maintenance.compaction import maintain
 
 
@@ -179,16 +180,20 @@ def test_the_platforms_count_is_compared_with_the_rows_alive(
 
 def test_a_slice_that_comes_back_after_it_was_retired_is_as_good_as_new(lake: Lake) -> None:
     rows, text = [row(1), row(2)], str(SLICE)
+
+    def due() -> set[str]:
+        return slices_due_whole(lake, {"marks"}, 7, at(3))
+
     sync(lake, 0, rows)
-    assert (slice_statuses(lake, 101)["marks"][text].complete_at, retired(lake, {"marks"})) == (at(0), set())
+    assert (slice_statuses(lake, 101)["marks"][text].complete_at, due()) == (at(0), set())
     assert sync(lake, 1, [], retires=True).status == "retired"
     assert slice_statuses(lake, 101) == {"marks": {text: SliceStatus()}}
-    assert (retired(lake, {"marks"}), committed(lake, "night-1")) == ({text}, {})
+    assert (due(), committed(lake, "night-1")) == ({text}, {})
     # An attempt that misses something is no return.
     sync(lake, 2, [row(1)], complete=False)
-    assert retired(lake, {"marks"}) == {text}
+    assert due() == {text}
     assert sync(lake, 3, rows).counts.returned == 1
-    assert (slice_statuses(lake, 101)["marks"][text].complete_at, retired(lake, {"marks"})) == (at(3), set())
+    assert (slice_statuses(lake, 101)["marks"][text].complete_at, due()) == (at(3), set())
 
 
 def test_the_load_log_says_what_the_reading_took(lake: Lake) -> None:

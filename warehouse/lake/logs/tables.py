@@ -113,7 +113,7 @@ LOAD_LOG = Log(
         Column(
             "duplicates",
             pa.int64(),
-            "Rows dropped in favour of a better row with the same key",
+            "Rows dropped: a better row has the same key, or the platform sent the row again",
             label_zh="重复行数",
             unit="rows",
         ),
@@ -525,8 +525,46 @@ PUBLISHED_LEVELS = Log(
     slice_columns=("_school_id",),
 )
 
-#: Published tables that are made with each file, not stored in the lake.
-MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES, FRESHNESS)
+#: Stored in the lake, and copied to each published file.
+MAINTENANCE_RUNS = Log(
+    name="maintenance",
+    comment="Maintenance of the lake after each night: one row per run, with what it removed; append-only",
+    label_zh="维护记录",
+    columns=(
+        Column("started_at", TIMESTAMP, "Start of the maintenance", label_zh="开始时间"),
+        Column("finished_at", TIMESTAMP, "End of the maintenance", label_zh="完成时间"),
+        Column("run_id", pa.string(), "Dagster run of the maintenance", label_zh="运行ID"),
+        Column(
+            "files", pa.int64(), "Files deleted that no version needs", label_zh="删除文件数", unit="files"
+        ),
+        Column("bytes", pa.int64(), "Size of these files", label_zh="删除字节数", unit="bytes"),
+        Column(
+            "loads",
+            pa.int64(),
+            "Rows deleted from load_log: old loads without changes",
+            label_zh="删除加载日志行数",
+            unit="rows",
+        ),
+        Column(
+            "personal_rows",
+            pa.int64(),
+            "Deleted rows that lost their personal columns; null: retention.personal_days is not set",
+            label_zh="清除个人信息行数",
+            unit="rows",
+        ),
+        Column(
+            "history_rows",
+            pa.int64(),
+            "Rows deleted from past_rows, changes and published_levels; null: retention.history_days is not "
+            "set",
+            label_zh="删除历史行数",
+            unit="rows",
+        ),
+    ),
+)
+
+#: Published tables that are made with each file.
+MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES, FRESHNESS, MAINTENANCE_RUNS)
 
 #: Published tables that are stored in the lake, beside the platform's own.
 LOGS = (

@@ -185,11 +185,6 @@ def held_back(lake: Lake, tables: Collection[str]) -> set[str]:
     return {slice for table, slice in _in_quarantine(lake) if table in tables}
 
 
-def retired(lake: Lake, tables: Collection[str]) -> set[str]:
-    """The slices (as text) of these tables that were retired and not loaded since."""
-    return {row["slice"] for row in standing_rows(lake) if row["retired"] and row["resource"] in tables}
-
-
 def committed(
     lake: Lake, sync_id: str, schools: Collection[int] | None = None
 ) -> dict[tuple[str, str], datetime]:

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 import duckdb
 
-from warehouse.files import put_in_place
+from untrusted.files import FileRefused, files_below, read_below
 from warehouse.identifiers import quoted
 from warehouse.publish.models.compiled_models import Check, Model, Project
 
 FOLDER = "thresholds"
 SCHOOL = "school_id"
 LINE = "line"
+#: Bytes of a file at most: 40,000 rows.
+MAX_BYTES = 2_000_000
+#: Mistakes of a file that are reported at most.
+MAX_PROBLEMS = 20
 #: Types as messages name them; all others are numbers.
 TYPE_NAMES = {"bigint": "a whole number", "boolean": "true or false"}
 
@@ -33,7 +37,8 @@ Row = Mapping[str, str]
 
 
 class ThresholdsWrong(Exception):
-    """Files of thresholds with mistakes. `problems`: each with the file, its line, and what to do."""
+    """Files of thresholds with mistakes. `problems`: each with the file, its line, and what to do. They quote
+    no cell and no heading."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))
@@ -54,7 +59,11 @@ def version(home: Path) -> str:
     state, files = hashlib.sha256(), _files(home)
     for path in files:
         state.update(path.name.encode())
-        state.update(path.read_bytes())
+        try:
+            state.update(read_below(path.parent, path.name, max_bytes=MAX_BYTES).content)
+        except FileRefused as error:
+            # `read_own` reports it, and nothing is published.
+            state.update(str(error).encode())
     return state.hexdigest()[:8] if files else ""
 
 
@@ -87,26 +96,8 @@ def with_own(project: Project, own: Iterable[Own], folder: Path) -> Project:
     return replace(project, models=tuple(merged.get(model.name, model) for model in project.models))
 
 
-def put_rows(home: Path, project: Project, name: str, rows: Iterable[Row]) -> Path:
-    """Write rows, which have all columns, into a home's file of a seed, and return its path.
-
-    They replace rows of the same school and key; the other rows of the file stay. Raises ThresholdsWrong."""
-    [seed] = [model for model in project.models if model.name == f"seeds.{name}"]
-    own = next((file for file in read_own(home, project) if file.seed == seed), None)
-    existing = [row for line, row in _merged(own) if line] if own else []
-    merged = {(row.get(SCHOOL, ""), *_key(row, seed.own_by)): row for row in (*existing, *rows)}
-    path = home / FOLDER / f"{name}.csv"
-    _check(Own(path, seed, tuple(enumerate(merged.values(), 2))), project.checks)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    _write(unfinished, seed, merged.values())
-    put_in_place(unfinished, path)
-    return path
-
-
 def _files(home: Path) -> list[Path]:
-    """The files of a home, without hidden and lock files of spreadsheet programs (`.`, `~`)."""
-    return sorted(path for path in (home / FOLDER).glob("[!.~]*") if path.is_file())
+    return [home / FOLDER / name for name in files_below(home / FOLDER)]
 
 
 def _read(path: Path, seeds: Mapping[str, Model]) -> Own:
@@ -114,28 +105,48 @@ def _read(path: Path, seeds: Mapping[str, Model]) -> Own:
         hint = _suggestion(path.stem, seeds) or f"; there are {', '.join(sorted(seeds))}"
         raise ThresholdsWrong([f"{path}: only the CSV file of a table of thresholds belongs here{hint}"])
     seed = seeds[path.stem]
-    try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except UnicodeDecodeError as error:
-        raise ThresholdsWrong([f"{path} is not UTF-8: save it as CSV UTF-8"]) from error
-    except csv.Error as error:
-        raise ThresholdsWrong([f"{path} is not a CSV file: {error}"]) from error
+    lines = _lines(path)
     header = [name.strip() for name in lines[0]] if lines else []
     if problems := list(_wrong_header(header, seed)):
-        raise ThresholdsWrong([f"{path}, line 1: {problem}" for problem in problems])
+        raise _wrong(path, [(1, problem) for problem in problems])
     filled = [(number, cells) for number, cells in enumerate(lines[1:], 2) if any(map(str.strip, cells))]
     if not filled:
         raise ThresholdsWrong([f"{path} has no rows: delete it to use the default thresholds"])
     uneven = [number for number, cells in filled if len(cells) != len(header)]
     if uneven:
-        raise ThresholdsWrong(
-            [f"{path}, line {number}: expected {len(header)} cells, as line 1 has" for number in uneven]
-        )
+        raise _wrong(path, [(number, f"expected {len(header)} cells, as line 1 has") for number in uneven])
     rows = [(number, dict(zip(header, map(str.strip, cells), strict=True))) for number, cells in filled]
     own = Own(path, seed, tuple(rows))
-    if wrong := sorted([*_wrong_values(own), *_wrong_keys(own)]):
-        raise ThresholdsWrong([f"{path}, line {number}: {problem}" for number, problem in wrong])
+    if wrong := sorted([*_wrong_values(own), *islice(_wrong_keys(own), MAX_PROBLEMS + 1)]):
+        raise _wrong(path, wrong)
     return own
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """The cells of each line. Raises ThresholdsWrong."""
+    try:
+        content = read_below(path.parent, path.name, max_bytes=MAX_BYTES).content
+        text = content.decode("utf-8-sig")
+        if "\0" not in text:
+            return list(csv.reader(text.splitlines()))
+    except FileRefused as error:
+        raise ThresholdsWrong([str(error)]) from None
+    except OSError as error:
+        raise ThresholdsWrong([f"{path} cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError:
+        raise ThresholdsWrong([f"{path} is not UTF-8: save it as CSV UTF-8"]) from None
+    except csv.Error:
+        pass
+    raise ThresholdsWrong([f"{path} is not a CSV file: save it as CSV UTF-8"])
+
+
+def _wrong(path: Path, problems: Sequence[tuple[int | None, str]]) -> ThresholdsWrong:
+    """The error for the problems of some lines."""
+    messages = [
+        f"{path}, line {line}: {problem}" if line else f"{path}: {problem}" for line, problem in problems
+    ]
+    has_more = len(messages) > MAX_PROBLEMS
+    return ThresholdsWrong([*messages[:MAX_PROBLEMS], *([f"{path} has more mistakes"] if has_more else [])])
 
 
 def _wrong_header(header: Sequence[str], seed: Model) -> Iterator[str]:
@@ -143,10 +154,13 @@ def _wrong_header(header: Sequence[str], seed: Model) -> Iterator[str]:
     if len(header) == 1 and ";" in header[0]:
         yield "separate the columns by commas"
         return
-    for name in header:
+    if len(header) > len(columns):
+        yield f"expected at most {len(columns)} columns, {', '.join(columns)}"
+        return
+    for number, name in enumerate(header, 1):
         if name not in columns:
             hint = _suggestion(name, columns) or f"; there are {', '.join(columns)}"
-            yield f"there is no column {name!r}{hint}"
+            yield f"column {number} has no known heading{hint}"
     if len(set(header)) < len(header):
         yield "a column is there more than once"
     # A row that replaces a default row inherits columns left out; a set that replaces all rows needs them.
@@ -159,13 +173,13 @@ def _wrong_values(own: Own) -> Iterator[tuple[int, str]]:
     """Cells that DuckDB would not read as the column's type."""
     types = {column.name: column.type or "varchar" for column in own.seed.columns}
     with closing(duckdb.connect()) as con:
-        for number, row in own.rows:
-            for name, text in row.items():
-                [(read,)] = con.execute(f"SELECT TRY_CAST(? AS {types[name]})", [text]).fetchall()
+        for name in own.rows[0][1]:
+            texts = [row[name] for _, row in own.rows]
+            read = con.execute(f"SELECT TRY_CAST(unnest(?::VARCHAR[]) AS {types[name]})", [texts]).fetchall()
+            for (number, _), text, (value,) in zip(own.rows, texts, read, strict=True):
                 # DuckDB also reads 101.4 as 101, but keys are compared as text.
-                if text and (read is None or (types[name] == "bigint" and str(read) != text)):
-                    expected = TYPE_NAMES.get(types[name], "a number")
-                    yield number, f"{name} is {text!r}, expected {expected}"
+                if text and (value is None or (types[name] == "bigint" and str(value) != text)):
+                    yield number, f"{name}: expected {TYPE_NAMES.get(types[name], 'a number')}"
 
 
 def _wrong_keys(own: Own) -> Iterator[tuple[int, str]]:
@@ -186,14 +200,14 @@ def _wrong_keys(own: Own) -> Iterator[tuple[int, str]]:
         if not own.seed.own_new_ones:
             value = ", ".join(_key(row, by))
             hint = _suggestion(value, [", ".join(default_key) for default_key in default_keys])
-            yield number, f"there is no {names} {value!r}{hint}"
+            yield number, f"there is no such {names}{hint}"
         elif missing := sorted({column.name for column in own.seed.columns} - {SCHOOL} - row.keys()):
             yield number, f"a new {names} needs every column; {', '.join(missing)} is missing"
 
 
 def _check(own: Own, checks: Iterable[Check]) -> None:
     """Run the seed's own checks on the merged rows. Raises ThresholdsWrong."""
-    problems = list[str]()
+    problems = list[tuple[int | None, str]]()
     with closing(duckdb.connect()) as con:
         con.execute("ATTACH ':memory:' AS campus; CREATE SCHEMA campus.seeds")
         types = {column.name: column.type or "varchar" for column in own.seed.columns}
@@ -207,10 +221,9 @@ def _check(own: Own, checks: Iterable[Check]) -> None:
             names = [column[0] for column in result.description or ()]
             for row in result.fetchall():
                 line = dict(zip(names, row, strict=True)).get(LINE)
-                place = f"{own.path}, line {line}" if line else str(own.path)
-                problems.append(f"{place}: expected that {check.words or check.name}")
+                problems.append((line, f"expected that {check.words or check.name}"))
     if problems:
-        raise ThresholdsWrong(problems)
+        raise _wrong(own.path, problems)
 
 
 def _merged(own: Own) -> Iterator[tuple[int | None, Row]]:
@@ -232,7 +245,9 @@ def _defaults(seed: Model) -> list[Row]:
 
 
 def _write(path: Path, seed: Model, rows: Iterable[Row]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    # Another process may have put a link there.
+    path.unlink(missing_ok=True)
+    with path.open("x", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [column.name for column in seed.columns], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)

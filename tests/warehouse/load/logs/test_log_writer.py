@@ -31,12 +31,12 @@ from warehouse.load.logs.load_log import (
     quarantined,
     record_load,
     resources_loaded,
-    retired,
     slice_statuses,
     unreadable_fields,
 )
 from warehouse.load.logs.writer import batched, settled, write
 from warehouse.load.slice_reading import BadRow, Drift, Measure
+from warehouse.load.whole_readings import slices_due_whole
 
 SPAWN = multiprocessing.get_context("spawn")
 WRITTEN = (LOAD_LOG, STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION)
@@ -60,7 +60,7 @@ def answers(lake: Lake) -> list[object]:
         [slice_statuses(lake, school) for school in (101, 102)],
         [quarantined(lake, MARKS, school) for school in (101, 102)],
         [unreadable_fields(lake, MARKS, school) for school in (101, 102)],
-        (retired(lake, {"marks"}), held_back(lake, {"marks"})),
+        (slices_due_whole(lake, {"marks"}, 7, at(0)), held_back(lake, {"marks"})),
         (last_load(lake), resources_loaded(lake)),
     ]
 

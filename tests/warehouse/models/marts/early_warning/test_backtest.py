@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pipelines.thresholds.suggestion import read_cases, read_rules
 from tests.kits.models.builds import Build
 from warehouse.publish.models.by_semester import make_semesters
 from warehouse.publish.models.compiled_models import read_project
@@ -570,24 +569,6 @@ def test_semesters_made_one_by_one_are_those_made_together(school: Any) -> None:
             )
         assert connection.sql(f"select count(distinct semester_id) from {model.name}").fetchall() == [(2,)]
         connection.execute(f"drop table {model.schema}.together")
-
-
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(seed=st.integers(0, 1000))
-def test_suggested_limits_are_judged_as_levels_are(school: Any, seed: int) -> None:
-    """The rules in force flag the same students in polars as in the models, in weeks 8 and 10."""
-    random = np.random.default_rng(seed)
-    weak = random.random(60) < 0.4
-    world = _world(random, weak, random.random(60) < 0.3)
-    for day in world["attendance_student_day"]:
-        day["late"] = int(random.binomial(day["present"], 0.05 + 0.2 * (day["student_id"] % 5 == 0)))
-    world["fct_grade"] += [_grade(1000 + n, n, 30.0 + n, FIRST_DAY + timedelta(days=20)) for n in range(60)]
-    connection = school(**world, **_scores_of(random, 60))
-    rules = read_rules(connection, 1)
-    cases = read_cases(connection, 1, rules)
-    in_models = cases.frame["level"].is_in(["warning", "at_risk"])
-    assert set(cases.frame["week"]) == {8, 10} and 0 < in_models.sum() < len(in_models)
-    assert cases.flags(rules).to_list() == in_models.to_list()
 
 
 def test_outcomes_count_only_what_happens_after_the_week(school: Any) -> None:
