@@ -187,7 +187,8 @@ def sound(
             numbers = ", ".join(map(str, lines[binding.id]))
             problem = f"lines {numbers} have the same {kind.word}_id"
         if problem:
-            refused.append(RowOutcome(binding.line, binding.id or f"line {binding.line}", "refused", problem))
+            # A refused line of a file is named by its number alone.
+            refused.append(RowOutcome(binding.line, "" if binding.line else binding.id, "refused", problem))
         else:
             good.append(binding)
     return good, refused
@@ -206,7 +207,7 @@ def problem_of(kind: Kind, binding: Binding, *, unbind: bool = False) -> str:
     if kind is CARDS and not binding.password:
         return "password is missing: the platform binds a card by the student's own login"
     if kind is DEVICES and not binding.to.isdecimal():
-        return f"classroom_id is {binding.to!r}; expected a number"
+        return "classroom_id: expected a number"
     return ""
 
 

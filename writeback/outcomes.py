@@ -26,7 +26,7 @@ class RowOutcome:
 
     #: The line of the file; 0: none.
     line: int
-    #: Describes the row without names.
+    #: Describes the row without names; empty: the line alone names it.
     key: str
     outcome: Outcome
     #: The reason.

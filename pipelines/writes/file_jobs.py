@@ -107,7 +107,7 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
         if problem:
             raise dg.Failure(problem, allow_retries=False)
 
-    @dg.job(name=definition.job, executor_def=dg.in_process_executor, description=definition.description)
+    @dg.job(name=definition.job, description=definition.description)
     def job() -> None:
         step.alias(definition.job)()
 

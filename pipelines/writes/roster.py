@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 from msgspec import structs
 
-from campus.files.table_file import READERS, TableError, TableFile, read_file, table_in, table_of
+from campus.files.table_file import READERS, TableError, TableFile, named_file, table_in, table_of
 from campus.http.errors import CampusError, PlatformUnavailable
 from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
@@ -261,7 +261,7 @@ def read_roster(settings: Settings, source: str) -> Roster:
     """Read a roster from a file or a table of the warehouse. Raises TableError."""
     path = Path(source)
     if path.exists() or path.suffix.lower() in READERS:
-        file = read_file(path)
+        file = named_file(path)
         return Roster(source, table_in(file), digest(file.content))
     table, column_fields = _of_warehouse(settings, source), settings.options.writes.roster.columns
     secret = [column for column in table.columns if field_of(column, column_fields) in SECRET]
@@ -308,7 +308,7 @@ def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
     """The passwords and national id numbers for the plan's steps, from the roster itself."""
     if not any(step.secret for step in plan.steps):
         return {}
-    file = read_file(Path(plan.source))
+    file = named_file(Path(plan.source))
     if digest(file.content) != plan.sha256:
         raise PlanError(f"{plan.source} has changed since the plan was made of it: make a new plan")
     table = table_in(file)

@@ -88,7 +88,6 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
 
     @dg.job(
         name=PLAN_ROSTER,
-        executor_def=dg.in_process_executor,
         description="Compare a roster with the platform. A person applies the plan, or campus.yaml does.",
     )
     def job() -> None:
@@ -106,7 +105,6 @@ def applying_job(settings: Settings) -> dg.JobDefinition:
 
     @dg.job(
         name=APPLY_ROSTER,
-        executor_def=dg.in_process_executor,
         description="Apply a plan of a roster, and nothing else. The run of plan_roster shows its name.",
     )
     def job() -> None:

@@ -11,8 +11,9 @@ from campus.http.errors import CampusError, PlatformUnavailable
 from pipelines.notices.notice import PLATFORM_QUOTE
 from pipelines.runs.launchers import FINAL_TAG
 from pipelines.settings.settings import Settings, SettingsError
+from untrusted.files import FileChanged
+from untrusted.time_limit import FolderAway
 from writeback.inbox.folder import InboxFile, is_name, move_to_done, read_arrived
-from writeback.inbox.time_limit import FolderAway
 from writeback.notes import notes
 from writeback.roster.plan_file import PlanError, digest
 
@@ -44,8 +45,8 @@ def file_of_run(
 ) -> tuple[FileContent, InboxFile] | None:
     """The content of a run's file; None: the file changed after the request, or its content was read before.
 
-    Raises TableError if the file cannot be read, FolderAway if the folder does not answer, and SettingsError
-    if no folder is set."""
+    Raises TableError if the file cannot be read, FileChanged if it is written meanwhile, FolderAway if the
+    folder does not answer, and SettingsError if no folder is set."""
     folder = settings.options.writes.inbox.folder
     if folder is None:
         raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
@@ -86,17 +87,13 @@ def failures_as_dagster(context: dg.OpExecutionContext) -> Iterator[None]:
     read again."""
     try:
         yield
-    except TableError as error:
-        # The error quotes the file, whose first line may name a child.
-        mark_final(context)
-        raise _failure(str(error), "it makes no sense as it is; its run in the UI says why") from None
-    except PlanError as error:
+    except (TableError, PlanError) as error:
         mark_final(context)
         raise _failure(str(error), str(error)) from None
     except FolderAway as error:
         message = f"the folder of files (writes.inbox.folder): {error.strerror}; the file is read again later"
         raise _failure(message, message) from None
-    except (SettingsError, PlatformUnavailable, PermissionError) as error:
+    except (FileChanged, SettingsError, PlatformUnavailable, PermissionError) as error:
         raise _failure(str(error), str(error)) from None
     except CampusError as error:
         # The platform's own words may name a child.

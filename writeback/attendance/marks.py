@@ -47,7 +47,7 @@ class Planned:
 
 
 class Refusal(Exception):
-    """The reason to refuse a row."""
+    """The reason to refuse a row. It quotes no cell."""
 
 
 class ClassIndex:
@@ -79,28 +79,30 @@ class ClassIndex:
         if row.get("class_id"):
             class_id = _whole(row, "class_id")
             if class_id not in self._semester_of:
-                raise Refusal(f"there is no class {class_id}")
+                raise Refusal("the school has no class of this class_id")
             return class_id
         class_ids = self._by_code.get(row.get("csin") or "", [])
         if not row.get("csin") or not class_ids:
-            raise Refusal(f"there is no class {row['csin']}" if row.get("csin") else "the class is missing")
+            raise Refusal(
+                "the school has no class of this csin" if row.get("csin") else "the class is missing"
+            )
         if len(class_ids) > 1:
-            raise Refusal(f"the code {row['csin']} is that of {len(class_ids)} classes: give class_id")
+            raise Refusal(f"{len(class_ids)} classes have this csin: give class_id")
         return class_ids[0]
 
     def semester_of(self, session: Session) -> Semester:
         """The semester of a lesson. Raises Refusal if the lesson is outside the semester, or in the
         future."""
         if session.class_id not in self._semester_of:
-            raise Refusal(f"there is no class {session.class_id}")
+            raise Refusal("the school has no class of this class_id")
         semester = self.semesters.get(self._semester_of[session.class_id])
         if semester is None:
-            raise Refusal(f"the semester of class {session.class_id} has no dates")
+            raise Refusal("the semester of the class has no dates")
         calendar = semester.calendar
         if not calendar.first <= session.day <= calendar.last:
-            raise Refusal(f"{session.day} lies outside the semester, {calendar.first} to {calendar.last}")
+            raise Refusal(f"date lies outside the semester, {calendar.first} to {calendar.last}")
         if session.day > self.today:
-            raise Refusal(f"{session.day} is to come; the platform has {self.today}")
+            raise Refusal(f"date is to come; the platform has {self.today}")
         return semester
 
     def student_of(self, row: Mapping[str, str], semester: Semester, class_id: int) -> int:
@@ -114,7 +116,7 @@ class ClassIndex:
         else:
             raise Refusal("no student, or more than one, has this usin")
         if class_id not in semester.members.get(student, {}):
-            raise Refusal(f"student {student} is not in class {class_id}")
+            raise Refusal("the student is not in the class")
         return student
 
 
@@ -130,7 +132,7 @@ def plan_marks(table: TableFile, index: ClassIndex, name: str) -> Planned:
             session, student, result = _meant(row, index)
             results[session, student].append((row.line, result))
         except Refusal as refusal:
-            planned.refused.append(RowOutcome(row.line, _key(row), "refused", str(refusal)))
+            planned.refused.append(RowOutcome(row.line, "", "refused", str(refusal)))
     for (session, student), rows_of in results.items():
         lines = tuple(line for line, _ in rows_of)
         if len({result for _, result in rows_of}) == 1:
@@ -154,7 +156,7 @@ def _meant(row: TableRow, index: ClassIndex) -> tuple[Session, int, str]:
     text = row.cells["result"]
     result = RESULTS.get(text) or RESULTS.get(text.lower())
     if result is None:
-        raise Refusal(f"result is {text!r}; there are normal, absent, lated and early_left")
+        raise Refusal("result: expected normal, absent, lated or early_left")
     return session, student, result
 
 
@@ -168,19 +170,14 @@ def in_lines(lines: Sequence[int]) -> str:
     return f"line {lines[0]}" if len(lines) == 1 else f"lines {min(lines)} to {max(lines)}"
 
 
-def _key(row: TableRow) -> str:
-    names = (name for name in ("class_id", "csin", "date", "lesson", "rid") if row.cells.get(name))
-    return ", ".join(f"{name} {row.cells[name]}" for name in names)
-
-
 def _day(row: Mapping[str, str]) -> date:
     day = day_of(row["date"])
     if day is None:
-        raise Refusal(f"date is {row['date']!r}; expected YYYY-MM-DD")
+        raise Refusal("date: expected YYYY-MM-DD")
     return day
 
 
 def _whole(row: Mapping[str, str], name: str) -> int:
     if not row[name].isdecimal():
-        raise Refusal(f"{name} is {row[name]!r}; expected a number")
+        raise Refusal(f"{name}: expected a number")
     return int(row[name])

@@ -49,7 +49,7 @@ def plan_swipes(
     for row in rows:
         problem = row.problem or _problem(row.cells)
         if problem:
-            others.append(RowOutcome(row.line, f"line {row.line}", "refused", problem))
+            others.append(RowOutcome(row.line, "", "refused", problem))
             continue
         swipe = _swipe(row, school_id, source)
         first = swipes.setdefault(swipe.key, swipe)
@@ -61,13 +61,13 @@ def plan_swipes(
 def _problem(cells: Mapping[str, str]) -> str:
     for name in ("classroom_id", "rid"):
         if cells.get(name) and not cells[name].isdecimal():
-            return f"{name} is {cells[name]!r}; expected a number"
+            return f"{name}: expected a number"
     if not cells["classroom_id"]:
         return "classroom_id is missing"
     if not (cells.get("rid") or cells.get("usin")):
         return "rid or usin is missing"
     if moment_of(cells["created_at"]) is None:
-        return f"created_at is {cells['created_at']!r}; expected YYYY-MM-DD HH:MM:SS"
+        return "created_at: expected YYYY-MM-DD HH:MM:SS"
     return ""
 
 

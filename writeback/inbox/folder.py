@@ -8,7 +8,6 @@ again, are removed after some days.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
@@ -20,15 +19,22 @@ from pathlib import Path
 
 import msgspec
 
-from campus.files.table_file import READERS, FileContent, TableError, content_of
-from writeback.inbox.time_limit import AWAY, FolderAway, within
+from campus.files.table_file import MOST_BYTES, READERS, FileContent, TableError, unreadable
+from untrusted.files import (
+    LIST_SECONDS,
+    READ_SECONDS,
+    FileChanged,
+    FileRefused,
+    irregular,
+    opened_folder,
+    read_below,
+)
+from untrusted.time_limit import AWAY, FolderAway, within
 from writeback.kinds import KINDS
 
 #: The folder of processed files.
 DONE = "done"
 DAY = 86_400.0
-#: Timeouts in seconds: of listing the folder, and of reading, moving or removing files.
-LIST_SECONDS, READ_SECONDS = 30, 120
 
 
 class InboxFile(msgspec.Struct, frozen=True):
@@ -70,29 +76,23 @@ def list_arrived(
     return sorted(files, key=lambda file: (file.changed, file.path))
 
 
-@within(READ_SECONDS)
 def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[FileContent, InboxFile]:
-    """The content of a file, and the file's state after the reading. A file that changed meanwhile has a new
-    stamp.
+    """The content of a file, and the file's state after the reading.
 
-    Raises TableError if there is no such regular file, or the file is too long, and FolderAway."""
+    Raises TableError if there is no such regular file, or the file is too long, and FileChanged and
+    FolderAway, after which a later reading may succeed."""
     path = folder / str(school_id) / kind / name
     if not is_name(name):
         raise TableError(f"{name!r} is not the name of a file in {path.parent}")
     try:
-        with _opened(folder, str(school_id), kind) as folder_fd:
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder_fd)
-        try:
-            if problem := _irregular(os.fstat(descriptor)):
-                raise TableError(f"{path} cannot be read: {problem}")
-            content = content_of(os.dup(descriptor), path)
-            return content, _inbox_file(str(path), school_id, os.fstat(descriptor))
-        finally:
-            os.close(descriptor)
+        read = read_below(folder, str(school_id), kind, name, max_bytes=MOST_BYTES)
+        return FileContent(path, read.content), _inbox_file(str(path), school_id, read.status)
+    except FileChanged:
+        raise
     except OSError as error:
         if error.errno in AWAY:
             raise FolderAway(error.strerror or "it does not answer") from error
-        raise TableError(f"{path} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
 
 
 @within(READ_SECONDS)
@@ -100,7 +100,7 @@ def move_to_done(folder: Path, kind: str, file: InboxFile) -> None:
     """Move a processed file to `done`. A file that has replaced it meanwhile stays.
 
     Raises OSError, for example if the folder is read-only."""
-    with _opened(folder, str(file.school_id), kind) as folder_fd, suppress(FileNotFoundError):
+    with opened_folder(folder, str(file.school_id), kind) as folder_fd, suppress(FileNotFoundError):
         if _inbox_file(file.path, file.school_id, _status(folder_fd, file.name)) != file:
             return
         with suppress(FileExistsError):
@@ -159,7 +159,7 @@ def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) 
         if not is_done and str(path) not in stamps:
             continue
         try:
-            with _opened(folder, *path.relative_to(folder).parts[:-1]) as folder_fd:
+            with opened_folder(folder, *path.relative_to(folder).parts[:-1]) as folder_fd:
                 status = _status(folder_fd, path.name)
                 is_same = is_done or _inbox_file(str(path), 0, status).stamp == stamps[str(path)]
                 # st_ctime is the time of the copy or the move. st_mtime may be any earlier time.
@@ -168,7 +168,9 @@ def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) 
         except FileNotFoundError:
             continue
         except OSError as error:
-            problems.append(f"{path} is older than {days:g} days and cannot be removed: {error.strerror}")
+            problems.append(
+                f"{path} is older than {days:g} days and cannot be removed: {error.strerror or error}"
+            )
     return problems
 
 
@@ -179,7 +181,7 @@ def inbox_files_of(folder: Path, kinds: Collection[str] = KINDS) -> Iterator[Pat
     for school_id in _schools(folder):
         for kind in kinds:
             for below in ((str(school_id), kind), (str(school_id), kind, DONE)):
-                with suppress(OSError), _opened(folder, *below) as folder_fd:
+                with suppress(OSError), opened_folder(folder, *below) as folder_fd:
                     names = [
                         name for name in _names(folder_fd) if stat.S_ISREG(_status(folder_fd, name).st_mode)
                     ]
@@ -200,7 +202,7 @@ def _schools(folder: Path) -> list[int]:
 def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None]) -> Iterator[InboxFile]:
     path = folder / str(school_id) / kind
     try:
-        with _opened(folder, str(school_id), kind) as folder_fd:
+        with opened_folder(folder, str(school_id), kind) as folder_fd:
             for name in filter(_is_of_table, _names(folder_fd)):
                 if not is_name(name):
                     report(f"{name!a} in {path} is left alone: its name has characters that cannot be shown")
@@ -210,43 +212,21 @@ def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None
                 except OSError as error:
                     report(f"{path / name} cannot be read: {error.strerror}")
                     continue
-                if problem := _irregular(status):
+                if problem := irregular(status):
                     report(f"{path / name} is left alone: {problem}")
                 else:
                     yield _inbox_file(str(path / name), school_id, status)
     except FileNotFoundError:
         return
+    except FileRefused as error:
+        report(str(error))
     except OSError as error:
-        is_link = error.errno in (errno.ENOTDIR, errno.ELOOP)
-        report(f"{path} cannot be read: {'it is a link, or no folder' if is_link else error.strerror}")
+        report(f"{path} cannot be read: {error.strerror}")
 
 
 def _is_of_table(name: str) -> bool:
     """Whether a name ends like that of a table. Unfinished files begin with . or ~."""
     return Path(name).suffix.lower() in READERS and not name.startswith((".", "~"))
-
-
-def _irregular(status: os.stat_result) -> str:
-    """The reason not to read a file; empty: it is a regular file with one name."""
-    if not stat.S_ISREG(status.st_mode):
-        return "it is a link, or no regular file"
-    # A hard link, like a symbolic link, could show the file of another school.
-    return "it has a second name (a hard link)" if status.st_nlink > 1 else ""
-
-
-@contextmanager
-def _opened(folder: Path, *below: str) -> Iterator[int]:
-    """The descriptor of a folder below `folder`. Opens each folder on the way, and follows no link below
-    `folder`. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for name in below:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

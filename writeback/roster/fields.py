@@ -79,12 +79,13 @@ LONGEST_NUMBER = 18
 
 
 class Refused(Exception):
-    """The reason to refuse a row or a value, in English, and in Chinese for the workbook of a plan."""
+    """The reason to refuse a row or a value, in English, and in Chinese for the workbook of a plan.
+
+    It quotes no cell."""
 
     def __init__(self, words: str, chinese: str) -> None:
         super().__init__(words)
-        # The reason may quote a cell. Half a surrogate pair could not be encoded.
-        self.chinese = chinese.encode(errors="replace").decode()
+        self.chinese = chinese
 
 
 def in_chinese(name: str) -> str:
@@ -103,15 +104,12 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
             there_are = ", ".join(dict.fromkeys(str(value) for value in spec.words.values()))
             chinese = "、".join(word for word, value in spec.words.items() if word != str(value))
             raise Refused(
-                f"{spec.name} is {text!r}; there are {there_are}",
-                f"{in_chinese(spec.name)}为“{text}”，可填：{chinese}",
+                f"{spec.name}: expected one of {there_are}", f"{in_chinese(spec.name)}可填：{chinese}"
             )
         return value
     if spec.kind == "number":
         if not text.isdecimal():
-            raise Refused(
-                f"{spec.name} is {text!r}; expected a number", f"{in_chinese(spec.name)}为“{text}”，应为数字"
-            )
+            raise Refused(f"{spec.name}: expected a number", f"{in_chinese(spec.name)}应为数字")
         if len(text) > LONGEST_NUMBER:
             raise Refused(
                 f"{spec.name} has {len(text)} digits; {LONGEST_NUMBER} at most are sent",
@@ -126,10 +124,7 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
 def _day(name: str, text: str) -> str:
     day = day_of(text)
     if day is None:
-        raise Refused(
-            f"{name} is {text!r}; expected YYYY-MM-DD",
-            f"{in_chinese(name)}为“{text}”，应为日期，如 2026-09-01",
-        )
+        raise Refused(f"{name}: expected YYYY-MM-DD", f"{in_chinese(name)}应为日期，如 2026-09-01")
     return day.isoformat()
 
 

@@ -147,8 +147,8 @@ class _Planner:
             return _creation(row, difference, values, new_student, about)
         if new_student:
             raise Refused(
-                f"the student {new_student} is not on the platform yet: run the roster again after this one",
-                f"学生 {new_student} 还不在平台上：请在本计划执行后，用此名册重新生成计划",
+                "its student is not on the platform yet: run the roster again after this one",
+                "其学生还不在平台上：请在本计划执行后，用此名册重新生成计划",
             )
         return _change(difference, person, values, about)
 
@@ -160,19 +160,15 @@ class _Planner:
         if difference["student_users"]:
             count = len(difference["student_users"])
             raise Refused(
-                f"{count} students of the platform have the outer_id {student!r}",
-                f"平台上有 {count} 个学生的外部编号为“{student}”",
+                f"{count} students of the platform have its {STUDENT_OUTER_ID}",
+                f"平台上有 {count} 个学生的外部编号与其学生外部编号相同",
             )
         if difference["student_line"] is None:
-            raise Refused(
-                f"there is no student with the outer_id {student!r}", f"没有外部编号为“{student}”的学生"
-            )
+            raise Refused(f"there is no student with its {STUDENT_OUTER_ID}", "没有该学生外部编号的学生")
         of_student = self._differences[difference["student_line"]]
         if of_student["match_problem"]:
             reason = _refusal(of_student)
-            raise Refused(
-                f"its student {student} is refused: {reason}", f"其学生 {student} 被拒绝：{reason.chinese}"
-            )
+            raise Refused(f"its student is refused: {reason}", f"其学生被拒绝：{reason.chinese}")
         return student
 
     def _ward(self, row: RosterRow, student_id: int | None) -> str:
@@ -251,8 +247,8 @@ def _check_role(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -> 
             raise _no_field(name)
         if field is not None and field.options and value and value not in field.options:
             raise Refused(
-                f"{name} is {value!r}; there are {', '.join(field.options)}",
-                f"{field.label or name}为“{value}”，可填：{'、'.join(field.options)}",
+                f"{name}: expected one of {', '.join(field.options)}",
+                f"{field.label or name}可填：{'、'.join(field.options)}",
             )
 
 

@@ -10,13 +10,13 @@ import hashlib
 import hmac
 import os
 import re
-import stat
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import msgspec
 
+from untrusted.files import read_below
 from warehouse.keys import home_key
 from writeback.roster.fields import SECRET, STUDENT_OUTER_ID
 from writeback.roster.plan import CHECKED_BEFORE_DELETION, NEEDED, VERSION, Plan, Step
@@ -90,9 +90,10 @@ def load_plan(home: Path, name: str) -> Plan:
         # Not quoted, since it may be any path.
         raise PlanError(f"it takes the name of a plan in {home / PLANS}, without a folder: {MAKES_ONE}")
     try:
-        sealed = msgspec.json.decode(regular_content(plan_path(home, name)), type=_Sealed)
+        read = read_below(home, PLANS, plan_path(home, name).name, max_bytes=LONGEST_PLAN)
+        sealed = msgspec.json.decode(read.content, type=_Sealed)
     except OSError as error:
-        raise PlanError(f"the plan {name} cannot be read: {error.strerror}") from None
+        raise PlanError(f"the plan {name} cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise PlanError(f"{name} is no plan: {MAKES_ONE}") from None
     content = bytes(sealed.plan)
@@ -119,24 +120,6 @@ def digest(content: bytes) -> str:
 
 def _seal(home: Path, name: str, content: bytes) -> str:
     return hmac.new(home_key(home, PLANS), name.encode() + b"\0" + content, "sha256").hexdigest()
-
-
-def regular_content(path: Path) -> bytes:
-    """The bytes of a regular file. Raises OSError for links and other files, and for files longer than a
-    plan."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        # Without O_NONBLOCK, opening a FIFO would wait for its writer.
-        descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    finally:
-        os.close(folder)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "it is not a regular file")
-        if status.st_size > LONGEST_PLAN:
-            raise OSError(0, f"it is longer than {LONGEST_PLAN:,} bytes")
-        return file.read(LONGEST_PLAN)
 
 
 def _wrong_counts(plan: Plan) -> str:

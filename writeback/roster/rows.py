@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from campus.files.table_file import ERRORS, TableError, TableFile, TableRow
+from campus.files.table_file import TableError, TableFile, TableRow, errors_in
 from campus.identity_numbers import without_identity_numbers
 from campus.selections import nearest
 from writeback.roster.fields import (
@@ -101,15 +101,15 @@ def _fields(
         SCHOOL: RosterField(SCHOOL, "number"),
     }
     by_column: dict[str, RosterField] = {}
-    for column in columns:
+    for number, column in enumerate(columns, 1):
         field_name = field_of(column, reading.columns, specs)
         if field_name not in specs:
             raise TableError(
-                f"{name}: nobody knows the column {column!r}{nearest(field_name, specs)}. Name it as a "
-                f"field, or say in writes.roster.columns of campus.yaml what it is"
+                f"{name}, line 1: column {number} has no known heading{nearest(field_name, specs)}. Name it "
+                f"as a field, or say in writes.roster.columns of campus.yaml what it is"
             )
         if any(spec.name == field_name for spec in by_column.values()):
-            raise TableError(f"{name}: two columns are {field_name}: {column!r} is the second")
+            raise TableError(f"{name}, line 1: column {number} is the second with {field_name}")
         by_column[column] = specs[field_name]
     available = {spec.name for spec in by_column.values()} | set(reading.defaults)
     for needed in ("outer_id", "role"):
@@ -189,7 +189,7 @@ def _name_there(row: TableRow, fields: Mapping[str, RosterField]) -> str:
 
 
 def _error_in_chinese(row: TableRow) -> str:
-    wrong = "、".join(f"{column} 为 {cell}" for column, cell in row.cells.items() if cell in ERRORS)
+    wrong = "、".join(f"第 {number} 列为 {row.cells[column]}" for number, column in errors_in(row.cells))
     return f"{wrong}：此单元格有错误"
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from campus.files.table_file import TableError, read_file
+from campus.files.table_file import TableError, named_file
 from loading.slices.commit import Loaded
 from pipelines.cli.terminal.display import USAGE, complain, fail, print_line
 from pipelines.cli.writing.command import report, run_writing, school_to_write
@@ -25,7 +25,7 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
     """Write the marks of a file. Returns the exit status."""
 
     async def work(context: WriteContext) -> Done:
-        return await write_marks(context, read_file(file))
+        return await write_marks(context, named_file(file))
 
     return run_writing(
         settings,
@@ -49,7 +49,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
     claim_home(settings)
     school_id = school_to_write(settings, school)
     try:
-        swipe_file = queue_swipes(settings.home, read_file(file) if file else None, school_id, dry=dry)
+        swipe_file = queue_swipes(settings.home, named_file(file) if file else None, school_id, dry=dry)
     except TableError as error:
         return fail(error, USAGE)
     try:

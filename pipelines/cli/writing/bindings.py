@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from campus.contracts.v1_people import UserField
-from campus.files.table_file import read_table
+from campus.files.table_file import named_file, table_in
 from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from loading.load_school import load_school
@@ -37,7 +37,7 @@ def run_bind(
     kind = KINDS[resource]
 
     async def work(context: WriteContext) -> Done:
-        requested = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
+        requested = [*bindings, *(bindings_of(table_in(named_file(file)), kind, str(file)) if file else [])]
         good, refused = sound(kind, requested)
         return await _carry_out(context, kind, good, _binder(context, kind).bind, refused)
 
@@ -60,7 +60,7 @@ def run_unbind(
     async def work(context: WriteContext) -> Done:
         requested = [Binding(0, id) for id in dict.fromkeys(ids)]
         if file:
-            requested += bindings_of(read_table(file), kind, str(file), unbind=True)
+            requested += bindings_of(table_in(named_file(file)), kind, str(file), unbind=True)
         good, refused = sound(kind, requested, unbind=True)
         return await _carry_out(context, kind, good, _binder(context, kind).unbind, refused)
 

@@ -130,8 +130,8 @@ def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
     for (outcome, words), rows in groups.items():
         why = "for the reason below" if words and words in problem else words
         if len(rows) == 1:
-            place = f"line {rows[0].line}: " if rows[0].line else ""
-            lines.append(f"{place}{rows[0].key}: {outcome}: {why}")
+            line = f"line {rows[0].line}" if rows[0].line else ""
+            lines.append(": ".join(filter(None, (line, rows[0].key, outcome, why))))
         else:
             names = ", ".join(str(row.line) if row.line else row.key for row in rows[:MAX_ROWS])
             others = f" and {len(rows) - MAX_ROWS:,} more" if len(rows) > MAX_ROWS else ""

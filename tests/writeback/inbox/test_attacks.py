@@ -7,7 +7,7 @@ import pytest
 
 from campus.files.table_file import TableError
 from pipelines.writes.runs import ArrivedFile
-from writeback.inbox import folder as inbox_files
+from untrusted.files import FileChanged
 from writeback.inbox.folder import (
     DONE,
     InboxFile,
@@ -68,20 +68,21 @@ def test_a_run_takes_no_path(name: str) -> None:
         ArrivedFile(school_id=101, file=name, stamp="")
 
 
-def test_a_file_that_changes_while_it_is_read_has_another_stamp(
+def test_file_that_changes_while_it_is_read_is_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = put(tmp_path, "r.csv", 1)
-    [seen] = look(tmp_path)
-    read = inbox_files.content_of  # type: ignore[attr-defined]
+    file, fstat = put(tmp_path, "r.csv", 1), os.fstat
 
-    def slowly(descriptor: int, path: Path) -> object:
-        content = read(descriptor, path)
-        file.write_text("ab")
-        return content
+    def grow(descriptor: int) -> os.stat_result:
+        status = fstat(descriptor)
+        file.write_text(file.read_text() + "a")
+        return status
 
-    monkeypatch.setattr(inbox_files, "content_of", slowly)
-    assert read_arrived(tmp_path, ROSTERS, 101, "r.csv")[1].stamp != seen.stamp
+    with monkeypatch.context() as patched:
+        patched.setattr("untrusted.files.os.fstat", grow)
+        with pytest.raises(FileChanged, match="was changed while it was read"):
+            read_arrived(tmp_path, ROSTERS, 101, "r.csv")
+    assert read_arrived(tmp_path, ROSTERS, 101, "r.csv")[0].content == file.read_bytes()
 
 
 def test_a_file_that_comes_during_the_move_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

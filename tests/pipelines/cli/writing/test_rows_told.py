@@ -27,5 +27,5 @@ def test_words_that_the_reason_to_stop_repeats_are_said_once() -> None:
     rows = [refused(1, "no scope"), refused(2, "no scope"), refused(3, "")]
     assert bad_rows(rows, "status 403, the platform says: no scope.") == [
         "2 rows refused: for the reason below (lines 1, 2)",
-        "line 3: key-3: refused: ",
+        "line 3: key-3: refused",
     ]
