@@ -25,6 +25,7 @@ from pipelines.lake.identity import check_lake
 from pipelines.lake.opening import lake_without_check
 from pipelines.runs.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.runs.interrupted_runs import UNFINISHED as UNFINISHED_RUNS
+from pipelines.runs.interrupted_runs import closed_run
 from pipelines.runs.storage_failures import full_disk, is_full
 from pipelines.settings.settings import Settings
 from warehouse.files import SEE_PATH, UMASK, UNFINISHED, is_open, no_folder_above, workspace
@@ -46,7 +47,7 @@ LAKE = Path("lake")
 SQLITE = {".db", ".sqlite"}
 #: Files that SQLite has beside an open file; its backup includes their content.
 BESIDE_SQLITE = ("-wal", "-shm", "-journal")
-UNDER_WAY = "This run was under way when the backup of this home was made."
+UNDER_WAY = "it was under way when the backup of this home was made"
 
 
 class BackupError(Exception):
@@ -64,6 +65,8 @@ class Backup:
     bytes: int
     #: The number of tables of the lake.
     tables: int
+    #: A sentence for each run that was under way, and that a restore has closed.
+    closed: tuple[str, ...] = ()
 
 
 def check_folder(folder: Path, *, first: bool) -> None:
@@ -179,8 +182,7 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
                 entry.rename(home / LAKE)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
-    _fail_runs(settings, dagster)
-    return Backup(backup, files, 0, size, tables)
+    return Backup(backup, files, 0, size, tables, _close_runs(settings, dagster))
 
 
 def _forgotten_lists(backup: Path, folder: Path, files: Sequence[Path]) -> list[Forgotten]:
@@ -250,10 +252,12 @@ def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
 
 
 def _files_below(entry: Path) -> Iterator[Path]:
-    """The file, or the files below the folder, without unfinished files."""
+    """The file, or the files below the folder, without unfinished files and links: a link in `inputs` would
+    copy whatever the user of this process can read."""
     for file in sorted(entry.rglob("*")) if entry.is_dir() else [entry]:
         is_unfinished = any(part.startswith(UNFINISHED) for part in file.relative_to(entry.parent).parts)
-        if file.is_file() and not is_unfinished and not file.name.endswith(BESIDE_SQLITE):
+        is_link = file.is_symlink() and file != entry
+        if file.is_file() and not is_link and not is_unfinished and not file.name.endswith(BESIDE_SQLITE):
             yield file
 
 
@@ -303,12 +307,14 @@ def _check_tables(lake: Path) -> int:
     return len(logs)
 
 
-def _fail_runs(settings: Settings, dagster: Path) -> None:
+def _close_runs(settings: Settings, dagster: Path) -> tuple[str, ...]:
     """Fail the unfinished runs of the backup: no process continues them. Runs in Postgres are not in the
-    backup, and may belong to the original home."""
+    backup, and may belong to the original home. Returns a sentence for each run."""
     config = dagster / "dagster.yaml"
     if POSTGRES_URL in os.environ or (config.exists() and POSTGRES_URL in config.read_text(encoding="utf-8")):
-        return
+        return ()
     with open_instance(settings) as instance:
-        for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS)):
-            instance.report_run_failed(run, UNDER_WAY)
+        runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS))
+        for run in runs:
+            instance.report_run_failed(run, f"{UNDER_WAY.capitalize()}.")
+    return tuple(closed_run(run, UNDER_WAY) for run in runs)

@@ -18,9 +18,17 @@ from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
 from pipelines.publication.after_loads import publish_after_loads
 from pipelines.publication.due_shards import shards_after_loads
 from pipelines.resources import build_of, campus_resource
+from pipelines.runs.executor import run_executor
 from pipelines.settings.settings import Settings, load_settings
 
-DISCOVERY, PUBLISH, DISTRICT_JOB = "discovery", "publish", "publish_district"
+DISCOVERY, PUBLISH, DISTRICT_JOB, MAINTENANCE = "discovery", "publish", "publish_district", "maintenance"
+#: A job of its own: Dagster skips, in silence, a step that waits for an optional output that was not made.
+_MAINTAIN = dg.define_asset_job(
+    MAINTENANCE,
+    dg.AssetSelection.assets(lake_maintenance),
+    description="Maintain the lake after a night: terms of retention, small files, unneeded files.",
+    tags=FOR_BUILDS,
+)
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -31,17 +39,22 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
         description="Find schools, semesters, datasets and reports: the partitions of the other jobs.",
     )
     jobs = [
-        dg.define_asset_job(load.job, dg.AssetSelection.assets(load.assets), description=load.description)
+        dg.define_asset_job(
+            load.job,
+            # The checks that the load makes itself: those of the models read the published file.
+            dg.AssetSelection.assets(load.assets).without_checks() | dg.AssetSelection.checks(load.assets),
+            description=load.description,
+        )
         for load in LOADS
     ]
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
-        assets=[discovery, *(load.assets for load in LOADS)],
-        jobs=[discover, school_night(), *jobs],
+        assets=[discovery, *(load.assets for load in LOADS), lake_maintenance],
+        jobs=[discover, school_night(), *jobs, _MAINTAIN],
         schedules=[nightly(settings, discover)],
         sensors=[loads_after_discovery(settings, discover.name)],
         resources={"campus": campus},
-        executor=dg.in_process_executor,
+        executor=run_executor(settings),
     )
 
 
@@ -97,19 +110,15 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     models, sources = model_assets(build, shards), quality_sources()
     # Without checks: the step runs the checks of the models that it builds; planning all would take seconds.
     model_selection = dg.AssetSelection.assets(models).without_checks()
-    maintenance = dg.AssetSelection.assets(lake_maintenance)
     if shards is None:
         publish = dg.define_asset_job(
             PUBLISH,
-            model_selection | maintenance,
+            model_selection,
             description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
             tags=FOR_BUILDS,
         )
-        sensor = publish_after_loads(settings, DISCOVERY, publish)
-        definitions = dg.Definitions(
-            assets=[models, *sources, lake_maintenance], jobs=[publish], sensors=[sensor]
-        )
-        return definitions, publish
+        sensor = publish_after_loads(settings, DISCOVERY, _MAINTAIN, publish)
+        return dg.Definitions(assets=[models, *sources], jobs=[publish], sensors=[sensor]), publish
     publish = dg.define_asset_job(
         PUBLISH,
         model_selection,
@@ -119,13 +128,13 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     district_file, open_tables = district_asset(build, shards), tables_asset(shards)
     district = dg.define_asset_job(
         DISTRICT_JOB,
-        dg.AssetSelection.assets(district_file, open_tables) | maintenance,
-        description="Make district.duckdb and the open tables from the published shards; maintain the lake.",
+        dg.AssetSelection.assets(district_file, open_tables),
+        description="Make district.duckdb and the open tables from the published shards.",
         tags=FOR_BUILDS,
     )
-    sensor = shards_after_loads(settings, DISCOVERY, publish, district)
+    sensor = shards_after_loads(settings, DISCOVERY, _MAINTAIN, publish, district)
     definitions = dg.Definitions(
-        assets=[models, *sources, district_file, open_tables, lake_maintenance],
+        assets=[models, *sources, district_file, open_tables],
         jobs=[publish, district],
         sensors=[sensor],
     )

@@ -17,7 +17,7 @@ from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
 from pipelines.lake.opening import lake_of, make_ready, note_id_numbers
-from pipelines.runs.interrupted_runs import PROCESS_TAG
+from pipelines.runs.launchers import is_of_a_command
 from pipelines.runs.partition_selection import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.runs.writer_locks import writing
 from pipelines.settings.settings import Settings, needs_platform, no_platform
@@ -113,7 +113,7 @@ def campus_resource(settings: Settings) -> dg.ResourceDefinition:
 def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[None]:
     """Register a run as a writer, unless its command is registered."""
     run, instance = context.run, context.instance
-    if run is None or instance is None or run.tags.get(PROCESS_TAG):
+    if run is None or instance is None or is_of_a_command(run.tags):
         yield
         return
     command = f"the run {run.run_id[:8]} of the job {run.job_name}"
@@ -122,8 +122,9 @@ def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[
         if context.log:
             context.log.info(message)
 
-    with writing(settings, command, alone=False, patience=RUN_PATIENCE, notify=notify) as writer:
-        instance.add_run_tags(run.run_id, {PROCESS_TAG: writer.name} | _school_tags(run.tags, settings))
+    with writing(settings, command, alone=False, patience=RUN_PATIENCE, notify=notify):
+        if tags := _school_tags(run.tags, settings):
+            instance.add_run_tags(run.run_id, tags)
         yield
 
 

@@ -11,13 +11,14 @@ from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.partition_keys import NO_SCHOOL, keys_by_school, school_of
 from pipelines.lake.opening import lake_of
 from pipelines.nights.loads import LOADS, Load
-from pipelines.nights.run_state import ALL_REQUESTED_TAG, EVERY_SEMESTER_TAG, last_discovery
+from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
 from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
 from pipelines.runs.partition_selection import current_keys, due_keys, groups_of, night_tags
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.logs.load_log import held_back, retired
+from warehouse.load.logs.load_log import held_back, now
+from warehouse.load.whole_readings import slices_due_whole
 
 #: Each request is a run that the daemon makes before it evaluates any other sensor.
 SCHOOLS_PER_TICK = 25
@@ -46,9 +47,7 @@ def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         night = context.scheduled_execution_time.astimezone(PLATFORM_ZONE)
         name = f"night-{night:%Y%m%d-%H%M}"
-        all_semesters = night.weekday() == settings.options.schedule.all_semesters_on
-        tags = {SYNC_ID_TAG: name, EVERY_SEMESTER_TAG: str(all_semesters).lower()}
-        return dg.RunRequest(run_key=name, tags=tags)
+        return dg.RunRequest(run_key=name, tags={SYNC_ID_TAG: name})
 
     return schedule
 
@@ -64,8 +63,8 @@ def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefini
         job_name=SCHOOL_NIGHT,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=10,
-        description="One run per school: its current semester, on one night a week every semester, its "
-        f"attendance, its datasets and its reports. At most {SCHOOLS_PER_TICK} schools at a time.",
+        description="One run per school: its current semester, older semesters that are due, its attendance, "
+        f"its datasets and its reports. At most {SCHOOLS_PER_TICK} schools at a time.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance = context.instance
@@ -105,15 +104,10 @@ def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefini
 def _requests(
     instance: dg.DagsterInstance, settings: Settings, discovery: dg.DagsterRun, schools: Sequence[int]
 ) -> Iterator[dg.RunRequest]:
-    every_semester = discovery.tags.get(EVERY_SEMESTER_TAG, "false")
-    # Once a week in full: only a full read shows very late marks, and changes that leave updated_at alone.
-    cause = discovery.tags.get(SYNC_ID_TAG, discovery.run_id)
-    tags = {SYNC_ID_TAG: cause, FULL_TAG: every_semester}
-    lake = lake_of(settings)
+    tags = {SYNC_ID_TAG: discovery.tags.get(SYNC_ID_TAG, discovery.run_id), FULL_TAG: "false"}
+    lake, whole_days = lake_of(settings), settings.options.incremental.whole_days
     due = {
-        load.job: keys_by_school(
-            _due_semesters(instance, lake, load, schools, every_semester=every_semester == "true")
-        )
+        load.job: keys_by_school(_due_semesters(instance, lake, load, schools, whole_days))
         for load in LOADS
         if load.partitions in SEMESTERS
     }
@@ -129,15 +123,12 @@ def _requests(
 
 
 def _due_semesters(
-    instance: dg.DagsterInstance, lake: Lake, load: Load, schools: Sequence[int], *, every_semester: bool
+    instance: dg.DagsterInstance, lake: Lake, load: Load, schools: Sequence[int], whole_days: int
 ) -> list[str]:
     """The semesters of these schools that a night loads."""
     keys = load.keys(instance, schools)
-    if every_semester:
-        return keys
     loaded = [instance.get_materialized_partitions(key) for key in load.assets.keys]
-    # Reload a semester that comes back after its retirement, and a semester with rows in quarantine: the
-    # platform may have mended the rows, or this version may read them.
     tables = {key.path[-1] for key in load.assets.keys}
-    complete = set.intersection(*loaded) - retired(lake, tables) - held_back(lake, tables)
-    return due_keys(keys, current_keys(lake, SEMESTERS[load.partitions]), complete)
+    # Of rows in quarantine, the platform may have mended them, or this version may read them.
+    due = slices_due_whole(lake, tables, whole_days, now()) | held_back(lake, tables)
+    return due_keys(keys, current_keys(lake, SEMESTERS[load.partitions]), set.intersection(*loaded) - due)

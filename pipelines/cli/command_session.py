@@ -10,8 +10,8 @@ from types import FrameType
 
 from pipelines.cli.terminal.display import print_line
 from pipelines.runs.instance import open_instance
-from pipelines.runs.interrupted_runs import PROCESS_TAG, cancel_runs, close_gone_runs
-from pipelines.runs.launchers import LAUNCHER_TAG
+from pipelines.runs.interrupted_runs import cancel_runs, close_gone_runs
+from pipelines.runs.launchers import LAUNCHER_TAG, PROCESS_TAG
 from pipelines.runs.storage_failures import disk_problem
 from pipelines.runs.writer_locks import writing
 from pipelines.settings.settings import Settings

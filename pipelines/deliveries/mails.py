@@ -1,5 +1,6 @@
 """Sends each teacher of the nightly site a mail with links to the pages, or with the workbooks."""
 
+import os
 import smtplib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -135,7 +136,7 @@ def _due(
 def _addresses(home: Path, con: duckdb.DuckDBPyConnection, outcome: Outcome) -> Mapping[str, str]:
     """The addresses by staff number. Refused lines become problems of `outcome`. Raises NotSent."""
     path = addresses_file(home, outcome.school_id)
-    if not path.exists():
+    if not os.path.lexists(path):
         raise NotSent(f"{path} does not exist: it has the mail addresses of the teachers")
     try:
         addresses = addresses_of(home, con, outcome.school_id)

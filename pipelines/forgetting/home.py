@@ -52,10 +52,9 @@ from warehouse.forgetting.surgery import (
     purge,
 )
 from warehouse.lake.delta import Lake
-from warehouse.lake.logs.tables import LOGS, STANDINGS
 from warehouse.lake.tables import Stored, Table
-from warehouse.load.logs.dataset_plans import DATASET_PLANS, dataset_tables, read_plans
-from warehouse.load.logs.week_evidence import WEEK_SIGHTINGS
+from warehouse.load.logs.dataset_plans import dataset_tables, read_plans
+from warehouse.maintenance.compaction import STORED_LOGS
 from warehouse.published.audiences import audience_files
 from writeback.store.forgetting import forget_in_store
 from writeback.store.location import store_path
@@ -302,7 +301,7 @@ def _platform_tables(lake: Lake) -> list[Table]:
 
 
 def _stored_tables(lake: Lake) -> list[Stored]:
-    return [*_platform_tables(lake), *LOGS, STANDINGS, DATASET_PLANS, WEEK_SIGHTINGS]
+    return [*_platform_tables(lake), *STORED_LOGS]
 
 
 def _store_change(changed: Changed) -> StoreChange:

@@ -8,11 +8,13 @@ from typing import Any
 
 import dagster as dg
 
+from assets.shared.dagster_private import CHOSEN_ASSETS
 from assets.shared.resource_assets import SLICES_FAILED, is_halted
 from pipelines.automation.exports import EXPORTS, SITE_JOB
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.deliveries.automation import DELIVER
 from pipelines.nights.loads import LOADS
+from pipelines.nights.overtaken import is_overtaken
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import PLATFORM_QUOTE
@@ -24,18 +26,17 @@ from warehouse.age import STALE
 from warehouse.lake.tables import PLATFORM_ZONE
 
 LOAD_JOBS = {load.job for load in LOADS}
-#: Dagster's name for a run of assets that a person has chosen.
-ASSETS = "__ASSET_JOB"
 #: The jobs whose failures only this module reports, and what repairs each.
 REMEDIES = {
     **dict.fromkeys([DISCOVERY, SCHOOL_NIGHT, *LOAD_JOBS], "campus sync loads what is lacking"),
     **dict.fromkeys([PUBLISH, DISTRICT_JOB], "campus build builds and publishes"),
+    MAINTENANCE: "campus sync, or the next night, maintains the lake again",
     EXPORTS: "launch the job exports again in campus ui; campus export --all writes the files meanwhile",
     SITE_JOB: "launch the job site again in campus ui; campus export --all writes the pages meanwhile",
     DELIVER: "campus deliver sends the mails that are still due",
     PUSHES: "the next push, or the night, reads what it names",
     MORNING: "launch the job morning again in campus ui; campus notify sends the message meanwhile",
-    ASSETS: "materialize them again",
+    CHOSEN_ASSETS: "materialize them again",
 }
 #: The jobs that no night repeats: only the last run of each counts, within the lookback.
 JOBS_OUTSIDE_NIGHTS, LOOKBACK = (EXPORTS, SITE_JOB, DELIVER, PUSHES, MORNING), timedelta(days=14)
@@ -66,9 +67,14 @@ class FailedRun:
         return "; ".join(f"{step}: {reason}" if step else reason for step, reason in self.reasons.items())
 
 
-def failed_runs(instance: dg.DagsterInstance, logged_reasons: Collection[str] = ()) -> list[FailedRun]:
+def failed_runs(
+    instance: dg.DagsterInstance, logged_reasons: Collection[str] = (), published_at: float = 0.0
+) -> list[FailedRun]:
     """Failed runs of the last night and day that no later run repeats, and the last run of each job outside
-    the nights if it failed. `logged_reasons`: reasons of the load log, which are left out here."""
+    the nights if it failed, without the runs that later good runs have overtaken.
+
+    `logged_reasons`: reasons of the load log, which are left out here. `published_at`: when the published
+    file was made or found up to date, in seconds since 1970."""
     since = datetime.now(UTC) - STALE
     failures = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     jobs = REMEDIES.keys() - set(JOBS_OUTSIDE_NIGHTS)
@@ -80,7 +86,7 @@ def failed_runs(instance: dg.DagsterInstance, logged_reasons: Collection[str] = 
     seen: set[tuple[str | None, ...]] = set()
     for record in [*records, *_last_failures(instance)]:
         run = record.dagster_run
-        if _work_key(run) in seen:
+        if _work_key(run) in seen or is_overtaken(instance, record, published_at):
             continue
         seen.add(_work_key(run))
         reasons = _reasons(instance, run.run_id, logged_reasons)
@@ -133,7 +139,7 @@ def _is_repeated(failed: dg.RunRecord, later: Sequence[dg.RunRecord]) -> bool:
         return True
     if run.job_name == DISCOVERY:
         return any(_is_whole(other, DISCOVERY) and SCHOOLS_TAG not in other.tags for other in after)
-    if run.job_name in LOAD_JOBS or run.job_name in (SCHOOL_NIGHT, ASSETS):
+    if run.job_name in LOAD_JOBS or run.job_name in (SCHOOL_NIGHT, CHOSEN_ASSETS):
         nights = (schools_in(other.tags) for other in after if _is_whole(other, SCHOOL_NIGHT))
         schools = set(schools_in(run.tags))
         return bool(schools) and schools <= {school_id for night in nights for school_id in night}

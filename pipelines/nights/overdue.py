@@ -1,7 +1,7 @@
-"""Slices that the last night should have loaded and did not try: a run died or never started. The load log
-lacks such slices."""
+"""Slices that nights should have loaded and did not try: a run died or never started, or no night loads all
+assets. The load log lacks such slices."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from campus.registry import ATTENDANCE, BASE_DATA, V1_DATA, ResourceSpec
-from loading.attendance.weeks import due_weeks, timeline_of
+from loading.attendance.weeks import Timeline, due_weeks, timeline_of
 from loading.connection.runtime import cause_of
 from loading.partition_keys import (
     ATTENDANCE_WEEKS,
@@ -28,21 +28,20 @@ from loading.reports.tables import results_of
 from loading.tables import TABLES, slice_of
 from pipelines.definitions import DISCOVERY
 from pipelines.nights.run_state import (
-    EVERY_SEMESTER_TAG,
     awaits_load_requests,
     last_discovery,
     runs_under_way,
 )
 from pipelines.resources import attendance_settings, wanted_reports
-from pipelines.runs.interrupted_runs import NEVER_STARTED_TAG, PROCESS_TAG
-from pipelines.runs.launchers import is_of_a_command
+from pipelines.runs.launchers import NEVER_STARTED_TAG, PROCESS_TAG, is_of_a_command
 from pipelines.runs.partition_selection import SELECTED_TAG, current_keys, schools_in
-from pipelines.runs.writer_locks import live_writers
+from pipelines.runs.writer_locks import live_processes
 from pipelines.settings.settings import Settings
-from warehouse.age import RETIRED, STALE
+from warehouse.age import FAILED, RETIRED, STALE
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.logs.load_log import slice_statuses
+from warehouse.load.logs.load_log import now, slice_statuses
+from warehouse.load.whole_readings import is_due_whole
 
 Row = Mapping[str, Any]
 #: A table, and a slice as text.
@@ -62,7 +61,7 @@ class Night:
     began: datetime
     #: The schools of a limited night; empty: all schools.
     schools: tuple[int, ...]
-    #: Whether the night reloads older semesters.
+    #: Whether the night reloads older semesters, due or not.
     every_semester: bool
     has_ended: bool
 
@@ -77,6 +76,9 @@ class Overdue:
 
     #: By school that lacks slices: the start of its last ended night, and the slices.
     left_out: dict[int, tuple[datetime, list[TableSlice]]] = field(default_factory=dict)
+    #: By school without a night under way: the standings of slices that were not read whole for more than
+    #: `incremental.whole_days`, failed loads aside.
+    not_whole: dict[int, list[Row]] = field(default_factory=dict)
     #: The schools whose last night has not ended. `left_out` is then about the night before.
     not_ended: set[int] = field(default_factory=set)
     #: The schools without a night within LOOKBACK.
@@ -86,8 +88,8 @@ class Overdue:
 def look_for_overdue(
     settings: Settings, lake: Lake, instance: dg.DagsterInstance, standings: Sequence[Row]
 ) -> Overdue:
-    """The slices that the last night of each school should have loaded and did not try. `standings`: rows of
-    `warehouse.load.logs.writer.standing_rows`."""
+    """The slices that the last night of each school should have loaded and did not try, and slices that no
+    night read whole in time. `standings`: rows of `warehouse.load.logs.writer.standing_rows`."""
     overdue = Overdue()
     # The first load makes the tables.
     if not all(lake.holds(TABLES[name]) for name in CALENDAR):
@@ -104,19 +106,28 @@ def look_for_overdue(
     tried = {(row["resource"], row["slice"]): row for row in standings}
     schools = {school_id for by_school in keys.values() for school_id in by_school} - {NO_SCHOOL}
     for school_id in sorted(schools.intersection(settings.school_ids or schools)):
+        school_keys = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
+        timeline = timeline_of(lake, school_id, attendance_settings(settings))
+        slices = dict(_slices(settings, school_id, school_keys, current))
         school_nights = [night for night in nights if night.loads(school_id)]
         if not school_nights:
             overdue.not_known.add(school_id)
         elif not school_nights[0].has_ended:
             overdue.not_ended.add(school_id)
+        begun = _of_weeks(school_id, timeline.begun)
+        rows = [tried[slice_] for slice_ in (*slices, *begun) if slice_ in tried]
+        not_whole = [row for row in rows if _is_not_whole(row, settings.options.incremental.whole_days)]
+        if not_whole and school_id not in overdue.not_ended:
+            overdue.not_whole[school_id] = not_whole
         night = next((night for night in school_nights if night.has_ended), None)
         if night is None:
             continue
-        school_keys = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
+        due = _due_weeks(settings, lake, timeline, night, school_keys[ATTENDANCE_WEEKS])
+        slices |= dict.fromkeys(_of_weeks(school_id, due), True)
         missing = [
             slice_
-            for slice_, is_nightly in _expected(settings, lake, school_id, night, school_keys, current)
-            if _is_missing(tried.get(slice_), night.began if is_nightly else None)
+            for slice_, is_nightly in slices.items()
+            if _is_missing(tried.get(slice_), night.began if night.every_semester or is_nightly else None)
         ]
         if missing:
             overdue.left_out[school_id] = night.began, missing
@@ -129,7 +140,7 @@ def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
     last = last_discovery(instance, DISCOVERY)
     if last is not None and awaits_load_requests(instance, DISCOVERY):
         under_way.add(cause_of(last.run_id, last.tags).sync_id)
-    alive = {writer.name for writer in live_writers(settings)}
+    alive = live_processes(settings)
     nights: list[Night] = []
     began: dict[str, datetime] = {}
     for record in reversed(list(_discoveries(instance))):
@@ -140,9 +151,8 @@ def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
         began.setdefault(cause, at)
         if SELECTED_TAG in run.tags or run.tags.get(NEVER_STARTED_TAG):
             continue
-        every = is_of_a_command(run.tags) or run.tags.get(EVERY_SEMESTER_TAG) == "true"
         has_ended = cause not in under_way and run.tags.get(PROCESS_TAG) not in alive
-        nights.append(Night(began[cause], tuple(schools_in(run.tags)), every, has_ended))
+        nights.append(Night(began[cause], tuple(schools_in(run.tags)), is_of_a_command(run.tags), has_ended))
     return nights[::-1]
 
 
@@ -162,15 +172,22 @@ def _is_missing(tried: Row | None, since: datetime | None) -> bool:
     return since is not None and tried["status"] != RETIRED and tried["finished_at"] < since
 
 
-def _expected(
+def _is_not_whole(tried: Row, whole_days: int) -> bool:
+    """Whether a slice was read whole longer ago than nights should let it be. A failed load has its own
+    message, as has a slice that was never read whole."""
+    if tried["status"] in (FAILED, RETIRED) or tried["whole_at"] is None:
+        return False
+    # The day on which a slice becomes due has its night still to come.
+    return is_due_whole(tried["whole_at"], whole_days + 1, now())
+
+
+def _slices(
     settings: Settings,
-    lake: Lake,
     school_id: int,
-    night: Night,
     keys: Mapping[str, Sequence[str]],
     current: Mapping[str, Collection[str]],
 ) -> Iterator[tuple[TableSlice, bool]]:
-    """The slices of a school that a night loads, and whether every night loads the slice."""
+    """The slices of a school except attendance, and whether every night loads the slice."""
     for kind, specs in ((SCHOOL_SEMESTERS, BASE_DATA), (V1_SEMESTERS, V1_DATA)):
         semesters = semesters_by_school(keys[kind]).get(school_id, [])
         for spec in specs if semesters else ():
@@ -179,11 +196,7 @@ def _expected(
                 continue
             for semester_id in semesters:
                 is_current = partition_key(school_id, semester_id) in current[kind]
-                yield _table_slice(spec, school_id, semester_id), night.every_semester or is_current
-    if keys[ATTENDANCE_WEEKS]:
-        for week in _due_weeks(settings, lake, school_id, night, keys[ATTENDANCE_WEEKS]):
-            for spec in ATTENDANCE:
-                yield _table_slice(spec, school_id, *week), True
+                yield _table_slice(spec, school_id, semester_id), is_current
     if settings.options.datasets.include:
         for table, segments in segments_by_school(keys[DATASET_SEGMENTS]).get(school_id, {}).items():
             for segment in segments:
@@ -194,11 +207,10 @@ def _expected(
 
 
 def _due_weeks(
-    settings: Settings, lake: Lake, school_id: int, night: Night, keys: Sequence[str]
+    settings: Settings, lake: Lake, timeline: Timeline, night: Night, keys: Sequence[str]
 ) -> list[tuple[int, int]]:
     """The weeks that were due at that night. Weeks that began later are due at the next night."""
-    attendance = attendance_settings(settings)
-    timeline = timeline_of(lake, school_id, attendance)
+    attendance, school_id = attendance_settings(settings), timeline.school_id
     existing = weeks_by_school(keys).get(school_id, {})
     # The day of the night by the platform's calendar, which may differ from ours.
     night_day = timeline.today - (datetime.now(PLATFORM_ZONE).date() - night.began.date())
@@ -208,6 +220,11 @@ def _due_weeks(
         if week in existing.get(semester_id, ())
         and timeline.calendars[semester_id].beginning_of(week) <= night_day
     ]
+
+
+def _of_weeks(school_id: int, weeks: Iterable[tuple[int, int]]) -> list[TableSlice]:
+    """The slices of attendance of some weeks: semester and week."""
+    return [_table_slice(spec, school_id, *week) for week in weeks for spec in ATTENDANCE]
 
 
 def _table_slice(

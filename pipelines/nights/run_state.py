@@ -6,16 +6,16 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from assets.shared.resource_assets import is_halted
-from pipelines.runs.interrupted_runs import NEVER_STARTED_TAG, UNFINISHED
-from pipelines.runs.launchers import is_of_a_command
+from pipelines.runs.interrupted_runs import UNFINISHED
+from pipelines.runs.launchers import NEVER_STARTED_TAG, is_of_a_command
 
-#: On a discovery: whether its loads read older semesters too.
-EVERY_SEMESTER_TAG = "campus/every_semester"
 #: On a discovery: its own run id once all its loads are requested. A re-execution copies the tags, and the
 #: foreign run id shows that its own loads are not requested yet.
 ALL_REQUESTED_TAG = "campus/all_asked"
 #: On a failed run: whether Dagster retries the run, and the id of the retry.
 WILL_RETRY_TAG, RETRY_TAG = "dagster/will_retry", "dagster/auto_retry_run_id"
+#: On a run that a sensor requested: the key of the request.
+RUN_KEY_TAG = "dagster/run_key"
 #: The longest time from a failure to its retry.
 RETRY_WITHIN = timedelta(minutes=10)
 FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]

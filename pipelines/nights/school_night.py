@@ -35,7 +35,6 @@ def school_night() -> dg.JobDefinition:
 
     @dg.job(
         name=SCHOOL_NIGHT,
-        executor_def=dg.in_process_executor,
         description="All that a night loads of a school. The steps run in the order of their numbers; a "
         "failed step stops no later step. To load chosen partitions again, run the job of their assets.",
     )
@@ -113,7 +112,7 @@ def _keys(context: dg.OpExecutionContext, load: Load) -> Sequence[str]:
         keys = load.keys(context.instance, schools_in(tags) or runtime.school_ids)
         if load.job == ATTENDANCE:
             # Only now, since the earlier steps read which weeks exist.
-            keys = weeks_to_ask(runtime.lake, runtime.attendance, keys, full=tags.get(FULL_TAG) == "true")
+            keys = weeks_to_ask(runtime, keys, full=tags.get(FULL_TAG) == "true")
     return [] if load.job == INPUTS and not has_inputs(runtime) else keys
 
 

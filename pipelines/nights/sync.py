@@ -17,7 +17,7 @@ from campus.http.events import Event
 from loading.connection.capabilities import forget_capabilities
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from loading.partition_keys import NO_SCHOOL, school_of
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.nights.loads import LOADS
 from pipelines.nights.school_night import PARTITION_COUNT, SCHOOL_NIGHT, STEPS, night_config
 from pipelines.runs.launchers import LAUNCHER_TAG
@@ -96,6 +96,13 @@ def load(
             yield from (ends := _ends_of_steps(result, instance))
             if any(end.halted for end in ends):
                 return
+
+
+def maintain(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None
+) -> JobEnd:
+    """Maintain the lake, as after each night."""
+    return _end_of(MAINTENANCE, _execute(definitions, instance, MAINTENANCE, tags or {}), instance)
 
 
 def build(

@@ -13,7 +13,12 @@ from assets.publication.models import NOTHING_CHANGED, is_published, note_unchan
 from assets.shared.dagster_private import AssetJob
 from loading.connection.runtime import cause_of
 from pipelines.lake.opening import lake_of
-from pipelines.nights.run_state import awaits_load_requests, runs_under_way
+from pipelines.nights.run_state import (
+    RUN_KEY_TAG,
+    awaits_load_requests,
+    last_discovery,
+    runs_under_way,
+)
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.resources import attendance_settings
 from pipelines.runs.interrupted_runs import UNFINISHED, close_gone_runs
@@ -26,23 +31,26 @@ from warehouse.publish.build import models_version
 from warehouse.publish.publish import FILE, made_by
 
 
-def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -> dg.SensorDefinition:
-    """The sensor that requests one publication when finished loads are not published, or the models changed.
+def publish_after_loads(
+    settings: Settings, discovery: str, maintain: AssetJob, publish: AssetJob
+) -> dg.SensorDefinition:
+    """The sensor that requests the maintenance after each night, and then one publication when finished loads
+    are not published, or the models changed.
 
     It waits for all runs of a cause, whether they succeed or not: a night, a backfill or a single asset. A
     night under way blocks every publication. A backfill, which may take days, blocks only its own."""
 
     @dg.sensor(
         name="publish_after_loads",
-        job=publish,
+        jobs=[maintain, publish],
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=60,
         description="Build and publish the warehouse once the loads of a night, or of another cause, have "
-        "ended.",
+        "ended. After a night, the maintenance of the lake comes first.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        finished = loads_to_publish(context, settings, discovery, [publish.name])
-        if isinstance(finished, dg.SkipReason):
+        finished = loads_to_publish(context, settings, discovery, maintain.name, [publish.name])
+        if not isinstance(finished, FinishedLoads):
             return finished
         lake, file, loads = finished.lake, settings.home / FILE, finished.loads
         models = models_version(settings.home)
@@ -61,7 +69,7 @@ def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -
                 context.update_cursor(key)
                 note_unchanged(settings.home, standings)
                 return dg.SkipReason(NOTHING_CHANGED)
-        return dg.RunRequest(run_key=key)
+        return dg.RunRequest(run_key=key, job_name=publish.name)
 
     return sensor
 
@@ -82,16 +90,23 @@ class FinishedLoads:
 
 
 def loads_to_publish(
-    context: dg.SensorEvaluationContext, settings: Settings, discovery: str, publications: Sequence[str]
-) -> FinishedLoads | dg.SkipReason:
-    """The finished loads, or why nothing may be published now. `publications`: the names of the jobs that
-    publish."""
+    context: dg.SensorEvaluationContext,
+    settings: Settings,
+    discovery: str,
+    maintenance: str,
+    publications: Sequence[str],
+) -> FinishedLoads | dg.RunRequest | dg.SkipReason:
+    """The finished loads; or why nothing may be published now; or the maintenance, which comes before the
+    publication, so that expired data leave the lake and the file in the same night.
+
+    Args:
+        discovery, maintenance, publications: Names of jobs."""
     instance = context.instance
     for message in close_gone_runs(instance, settings):
         context.log.warning(message)
-    for job in publications:
+    for job in (maintenance, *publications):
         if instance.get_run_records(dg.RunsFilter(job_name=job, statuses=UNFINISHED), limit=1):
-            return dg.SkipReason("A publication is under way.")
+            return dg.SkipReason(f"A run of {job} is under way.")
     if any(writer.alone for writer in live_writers(settings)):
         return dg.SkipReason("A command is under way, which publishes itself.")
     # Before the lake is read: a load that ends meanwhile waits for the next tick.
@@ -103,8 +118,22 @@ def loads_to_publish(
     lake = lake_of(settings)
     if not holds_a_load(lake):
         return dg.SkipReason("Nothing has been loaded yet.")
+    if request := _due_maintenance(instance, discovery, maintenance):
+        return request
     finished = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}
     return FinishedLoads(lake, finished, bool(under_way))
+
+
+def _due_maintenance(instance: dg.DagsterInstance, discovery: str, maintenance: str) -> dg.RunRequest | None:
+    """The maintenance after the last night; None: it was requested already, or there was no night.
+
+    A command, such as `campus sync`, maintains the lake itself."""
+    night = last_discovery(instance, discovery)
+    if night is None:
+        return None
+    key = f"{maintenance}-{night.run_id}"
+    requested = instance.get_runs_count(dg.RunsFilter(job_name=maintenance, tags={RUN_KEY_TAG: key}))
+    return None if requested else dg.RunRequest(run_key=key, job_name=maintenance)
 
 
 def _unpublished(file: Path, loads: Mapping[str, datetime]) -> dict[str, datetime]:

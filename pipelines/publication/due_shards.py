@@ -9,7 +9,7 @@ import dagster as dg
 from assets.publication.shards import NONE_CHANGED, SHARDS, Looked, due_shards, is_stale
 from assets.shared.dagster_private import AssetJob
 from pipelines.automation.nightly import SEPARATOR
-from pipelines.publication.after_loads import loads_to_publish
+from pipelines.publication.after_loads import FinishedLoads, loads_to_publish
 from pipelines.resources import attendance_settings
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake
@@ -22,17 +22,17 @@ SHARDS_PER_TICK = 8
 
 
 def shards_after_loads(
-    settings: Settings, discovery: str, publish: AssetJob, district: AssetJob
+    settings: Settings, discovery: str, maintain: AssetJob, publish: AssetJob, district: AssetJob
 ) -> dg.SensorDefinition:
-    """The sensor that requests a run per changed shard after loads, as `publish_after_loads` does for one
-    file. It requests the last step (district.duckdb and the open tables) once these runs have ended, failed
-    runs included, and again each hour while its results are stale.
+    """The sensor that requests the maintenance after each night, and then a run per changed shard, as
+    `publish_after_loads` does for one file. It requests the last step (district.duckdb and the open tables)
+    once these runs have ended, failed runs included, and again each hour while its results are stale.
 
     The cursor is the key of the last loads and, part-way through the shards, the last checked shard."""
 
     @dg.sensor(
         name="publish_after_loads",
-        jobs=[publish, district],
+        jobs=[maintain, publish, district],
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=60,
         description="Build and publish the shards that have changed once the loads of a night, or of another "
@@ -42,8 +42,8 @@ def shards_after_loads(
         previous_key, _, last = (context.cursor or "").partition(SEPARATOR)
         # Part-way through the shards, the requested shards are still being published.
         publications = [district.name] if last else [publish.name, district.name]
-        finished = loads_to_publish(context, settings, discovery, publications)
-        if isinstance(finished, dg.SkipReason):
+        finished = loads_to_publish(context, settings, discovery, maintain.name, publications)
+        if not isinstance(finished, FinishedLoads):
             yield finished
             return
         if not finished.loads:

@@ -59,7 +59,6 @@ def drain_job(settings: Settings, loads: Sequence[str]) -> dg.JobDefinition:
 
     @dg.job(
         name=PUSHES,
-        executor_def=dg.in_process_executor,
         description="Read the rows that pushed events name, and merge them into the lake.",
     )
     def pushes() -> None:

@@ -1,4 +1,13 @@
-"""Ends unfinished runs: cancelled at the terminal, or left by a process that is gone."""
+"""Ends unfinished runs: cancelled at the terminal, or left by a process that is gone.
+
+How it shows that the process of a run is gone:
+
+- Of a command, and of the UI or its daemon: the run's tag names a file in the home that the process keeps
+  locked (see writer_locks and executor). Only files of this machine count.
+- Of a worker or of Kubernetes: the heartbeats of the run stop. Dagster's daemon asks the launcher for them.
+- Of a run that no process has tagged: Dagster's limit for a start is over. Dagster lets a process that
+  starts later execute nothing.
+"""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -7,11 +16,10 @@ import dagster as dg
 
 from assets.shared.dagster_private import WorkerStatus, show_on_timeline
 from pipelines.district.queues import TASK_TAG
-from pipelines.runs.writer_locks import Writer, is_of_this_machine, live_writers
+from pipelines.runs.launchers import LAUNCHER_TAG, NEVER_STARTED_TAG, PROCESS_TAG
+from pipelines.runs.writer_locks import Writer, is_of_this_machine, live_processes
 from pipelines.settings.settings import Settings
 
-#: Tag of a run: the lock file of its process (see writer_locks); empty: it has none yet.
-PROCESS_TAG = "campus/process"
 UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -19,12 +27,10 @@ UNFINISHED = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
+BEFORE_LAUNCH = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED]
 #: Seconds after which a run still without a process is taken for gone.
 SURE_AFTER = 2.0
 GONE = "The process of this run is gone: it was killed, or the machine went down. What it committed is kept."
-GONE_CLOSED = "{job}: a run whose process is gone was closed."
-#: Tag of a run that never started. No run follows it, unlike a discovery that ran and failed.
-NEVER_STARTED_TAG = "campus/never_started"
 #: The longest time between the creation and the queueing of a run.
 LAUNCHED_WITHIN = timedelta(minutes=2)
 #: The same for a command of another machine, whose process cannot be checked here.
@@ -42,10 +48,18 @@ def runs_under_way(instance: dg.DagsterInstance) -> str:
     runs = instance.get_runs(dg.RunsFilter(statuses=statuses))
     if not runs:
         return ""
+    count, them = ("1 run is", "it") if len(runs) == 1 else (f"{len(runs)} runs are", "them")
     return (
-        f"{len(runs)} runs are under way, such as {runs[0].job_name} "
-        f"({runs[0].run_id[:8]}): wait for them to finish, or stop them"
+        f"{count} under way, such as {runs[0].job_name} ({runs[0].run_id[:8]}): wait for {them} to finish, "
+        f"or stop {them}"
     )
+
+
+def closed_run(run: dg.DagsterRun, reason: str = "its process is gone") -> str:
+    """Say that a run was closed, who launched it, and why it was closed."""
+    launcher = run.tags.get(LAUNCHER_TAG)
+    launched = f", launched by {launcher}" if launcher else ""
+    return f"Closed run {run.run_id[:8]} ({run.job_name}){launched}: {reason}."
 
 
 def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[str]:
@@ -56,11 +70,15 @@ def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[st
     if suspects:
         # A process may have started, or ended, just now.
         time.sleep(SURE_AFTER)
-    for run in _without_process(instance, settings) if suspects else ():
-        if run.run_id in {suspect.run_id for suspect in suspects}:
-            instance.report_run_failed(run, GONE)
-            show_on_timeline(instance, run.run_id)
-            closed.append(GONE_CLOSED.format(job=run.job_name))
+    gone = [
+        run
+        for run in (_without_process(instance, settings) if suspects else ())
+        if run.run_id in {suspect.run_id for suspect in suspects}
+    ]
+    for run in [*gone, *_lost_starts(instance)]:
+        instance.report_run_failed(run, GONE)
+        show_on_timeline(instance, run.run_id)
+        closed.append(closed_run(run))
     return closed + _close_silent_starts(instance) + _close_never_started(instance, settings)
 
 
@@ -71,7 +89,7 @@ def _close_never_started(instance: dg.DagsterInstance, settings: Settings) -> li
     not_started = dg.RunsFilter(
         statuses=[dg.DagsterRunStatus.NOT_STARTED], created_before=now - LAUNCHED_WITHIN
     )
-    alive = {writer.name for writer in live_writers(settings)}
+    alive = live_processes(settings)
     for record in instance.get_run_records(not_started):
         run = record.dagster_run
         process = run.tags.get(PROCESS_TAG, "")
@@ -80,7 +98,7 @@ def _close_never_started(instance: dg.DagsterInstance, settings: Settings) -> li
             continue
         instance.add_run_tags(run.run_id, {NEVER_STARTED_TAG: "true"})
         instance.report_run_failed(run, NEVER_STARTED)
-        closed.append(f"{run.job_name}: a run that never started was closed; launch it again.")
+        closed.append(closed_run(run, "it never started; launch it again"))
     return closed
 
 
@@ -92,7 +110,7 @@ def _close_silent_starts(instance: dg.DagsterInstance) -> list[str]:
             health = instance.run_launcher.check_run_worker_health(run)
             if health.status == WorkerStatus.FAILED:
                 instance.report_run_failed(run, health.msg)
-                closed.append(GONE_CLOSED.format(job=run.job_name))
+                closed.append(closed_run(run))
     return closed
 
 
@@ -101,7 +119,7 @@ def _without_process(instance: dg.DagsterInstance, settings: Settings) -> list[d
     the lock files of other machines are not visible here."""
     # Runs first: a process has its lock file before its run has the tag.
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
-    alive = {writer.name for writer in live_writers(settings)}
+    alive = live_processes(settings)
     return [
         run
         for run in runs
@@ -109,6 +127,17 @@ def _without_process(instance: dg.DagsterInstance, settings: Settings) -> list[d
         and is_of_this_machine(process := run.tags.get(PROCESS_TAG, ""))
         and process not in alive
     ]
+
+
+def _lost_starts(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """The launched runs that no process has tagged within Dagster's limit for a start."""
+    if instance.run_launcher.supports_check_run_worker_health:
+        return []
+    limit = timedelta(seconds=instance.run_monitoring_start_timeout_seconds)
+    launched = [status for status in UNFINISHED if status not in BEFORE_LAUNCH]
+    waiting = dg.RunsFilter(statuses=launched, updated_before=datetime.now(UTC) - limit)
+    runs = instance.get_runs(waiting)
+    return [run for run in runs if not (run.tags.get(PROCESS_TAG) or run.tags.get(TASK_TAG))]
 
 
 def cancel_runs(instance: dg.DagsterInstance, writer: Writer) -> None:

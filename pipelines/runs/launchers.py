@@ -8,9 +8,12 @@ import dagster as dg
 
 from assets.shared.resource_assets import HALTED_TAG
 from pipelines.district.queues import BUILD, PLATFORM_TAG, QUEUE_TAG, RETRY_FAILED_STEPS_TAG, TASK_TAG
-from pipelines.runs.interrupted_runs import NEVER_STARTED_TAG, PROCESS_TAG
 
 LAUNCHER_TAG = "campus/launched_by"
+#: Tag of a run: the lock file of its process (see writer_locks); empty: it has none yet.
+PROCESS_TAG = "campus/process"
+#: Tag of a run that never started. No run follows it, unlike a discovery that ran and failed.
+NEVER_STARTED_TAG = "campus/never_started"
 #: Start of the tag where a command launched the run. No sensor follows up such a run: the command does.
 COMMAND = "campus "
 #: Tag of a run that reads a file for the platform: the file needs no other run.

@@ -51,8 +51,8 @@ def keys_of_schools(keys: Sequence[str], school_ids: Collection[int] | None) -> 
 
 
 def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str]) -> list[str]:
-    """The partitions of a usual night: each school's current semester and all that were never loaded. Older
-    semesters change seldom, so only some nights load all."""
+    """The partitions of a night: each school's current semester, and older semesters that are not `loaded`.
+    Older semesters change seldom, so not every night loads them."""
     return [key for key in keys if key in current or key not in loaded]
 
 

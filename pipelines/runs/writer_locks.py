@@ -1,7 +1,8 @@
-"""Locks of the processes that write in a home: each has a file that is locked while the process lives.
+"""Locks of the processes of a home: each has a file that is locked while the process lives.
 
-A command that loads is alone; runs of Dagster's daemon write side by side, as their queue allows. However a
-process dies, the system releases its lock, so the file of a dead process is recognized."""
+A command that loads is alone; runs of Dagster's daemon write side by side, as their queue allows. The process
+of any run has a second lock, for which nobody waits: exports write nothing in the lake. However a process
+dies, the system releases its locks, so the file of a dead process is recognized."""
 
 import fcntl
 import json
@@ -18,6 +19,8 @@ from pipelines.settings.settings import Settings
 from warehouse.files import locked
 
 FOLDER, MUTEX = "writers", ".lock"
+#: The ends of the names of lock files: of writers, and of processes of runs.
+WRITER, RUN = ".json", ".run"
 #: Seconds between two checks whether other writers have ended.
 CHECK_INTERVAL = 1.0
 
@@ -54,9 +57,9 @@ def writing(
     Raises Busy."""
     folder = settings.home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    since, host = datetime.now(), socket.gethostname()
-    name = f"{host}-{os.getpid()}-{since:%Y%m%dT%H%M%S%f}.json"
-    me = Writer(name, command, os.getpid(), host, f"{since:%Y-%m-%d %H:%M:%S}", alone)
+    since = datetime.now()
+    name = _file_name(since, WRITER)
+    me = Writer(name, command, os.getpid(), socket.gethostname(), f"{since:%Y-%m-%d %H:%M:%S}", alone)
     deadline, notified = time.monotonic() + patience, set[str]()
     while True:
         with locked(folder / MUTEX):
@@ -77,6 +80,31 @@ def writing(
         os.close(descriptor)
 
 
+@contextmanager
+def process_lock(settings: Settings) -> Iterator[str]:
+    """Lock a file of the home while this process executes a run. Yields the name of the file."""
+    folder, name = settings.home / FOLDER, _file_name(datetime.now(), RUN)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / MUTEX):
+        # Deletes the files of dead runs: a home may have no command that would.
+        _locked_files(folder, RUN)
+        descriptor = _create_locked(folder / name, "")
+    try:
+        yield name
+    finally:
+        (folder / name).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def live_processes(settings: Settings) -> set[str]:
+    """The names of the lock files of the processes that live. Deletes the files of dead processes."""
+    folder = settings.home / FOLDER
+    if not folder.exists():
+        return set()
+    with locked(folder / MUTEX):
+        return {file.name for file in _locked_files(folder, WRITER, RUN)}
+
+
 def live_writers(settings: Settings) -> list[Writer]:
     """The processes that write in the home now. Deletes the files of dead processes."""
     folder = settings.home / FOLDER
@@ -87,25 +115,39 @@ def live_writers(settings: Settings) -> list[Writer]:
 
 
 def is_of_this_machine(name: str) -> bool:
-    """Whether the writer of this name is, or was, a process of this machine."""
+    """Whether the lock file of this name is, or was, of a process of this machine."""
     return name.startswith(f"{socket.gethostname()}-")
+
+
+def _file_name(since: datetime, end: str) -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{since:%Y%m%dT%H%M%S%f}{end}"
 
 
 def _live_writers(folder: Path) -> list[Writer]:
     writers = []
-    for file in sorted(folder.glob("*.json")):
+    for file in _locked_files(folder, WRITER):
+        # A writer that ends just now deletes its file.
+        with suppress(FileNotFoundError):
+            writers.append(Writer(**json.loads(file.read_text(encoding="utf-8"))))
+    return writers
+
+
+def _locked_files(folder: Path, *ends: str) -> list[Path]:
+    """The files with these ends that a process has locked. Deletes the files of dead processes."""
+    files = []
+    for file in sorted(file for end in ends for file in folder.glob(f"*{end}")):
         # A writer that ends just now deletes its file.
         with suppress(FileNotFoundError):
             descriptor = os.open(file, os.O_RDONLY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                writers.append(Writer(**json.loads(file.read_text(encoding="utf-8"))))
+                files.append(file)
             else:
                 file.unlink()
             finally:
                 os.close(descriptor)
-    return writers
+    return files
 
 
 def _create_locked(file: Path, content: str) -> int:

@@ -15,12 +15,13 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from campus.selections import nearest
+from untrusted.files import FileRefused, read_below
 
 PREFIX = "CAMPUS_"
 DOTENV = ".env"
 HOME = "CAMPUS_HOME"
-#: Bytes of a .env at most.
-MAX_BYTES = 1 << 20
+#: Bytes of a file of settings at most.
+MAX_BYTES = 1_000_000
 ADDRESS, SECRET = "CAMPUS_BASE_URL", "CAMPUS_CLIENT_SECRET"
 #: The address of the platform, and the credentials that are sent there.
 PLATFORM = (ADDRESS, "CAMPUS_CLIENT_ID", SECRET)
@@ -52,8 +53,6 @@ DIRECTIONS: Mapping[str, tuple[str, ...]] = {
     "CAMPUS_NOTIFY_PASSWORD": ("CAMPUS_CONFIG",),
     "AWS_SECRET_ACCESS_KEY": ("CAMPUS_LAKE", "CAMPUS_CONFIG", *_STORE_ADDRESS),
 }
-
-_NO_FILE = "{file} is no regular file: it is not read. Put a file there, not a link"
 
 
 @dataclass(frozen=True)
@@ -177,8 +176,6 @@ def _foreign_directions(places: Places) -> Iterator[str]:
 def refuse_others(file: Path, status: os.stat_result) -> None:
     """Raises RefusedFile for a file of settings that somebody else may have written."""
     user_id = os.geteuid()
-    if not stat.S_ISREG(status.st_mode):
-        raise RefusedFile(_NO_FILE.format(file=file))
     if status.st_uid not in (user_id, 0):
         raise RefusedFile(
             f"{file} belongs to {_user(status.st_uid)}, and this is {_user(user_id)}: it is not read. Run "
@@ -195,22 +192,15 @@ def _read(file: Path, secrets: Collection[str]) -> Place | None:
         if stat.S_ISDIR(file.lstat().st_mode):
             # A virtual environment is often called so.
             return None
-        # A link may lead to a file that is not meant for this folder, and opening a FIFO would block.
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        # A link may lead to a file that is not meant for this folder.
+        read = read_below(file.parent, file.name, max_bytes=MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        if file.is_symlink():
-            raise RefusedFile(_NO_FILE.format(file=file)) from error
-        raise
-    with os.fdopen(descriptor, "rb") as opened:
-        status = os.fstat(descriptor)
-        refuse_others(file, status)
-        content = opened.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise RefusedFile(f"{file} is too long: it is not read. A .env has a line for each setting")
+    except FileRefused as error:
+        raise RefusedFile(str(error)) from None
+    refuse_others(file, read.status)
     # Without interpolation, which could put a secret of the environment into an address.
-    values = dotenv_values(stream=StringIO(content.decode("utf-8")), interpolate=False)
+    values = dotenv_values(stream=StringIO(read.content.decode("utf-8")), interpolate=False)
     place = Place({name.upper(): value for name, value in values.items() if value is not None}, file)
     for name, value in place.values.items():
         # Dagster's programs read the same file with interpolation.

@@ -120,7 +120,7 @@ class IncrementalOptions(Section):
     """How a night skips unchanged data."""
 
     overlap: float = Field(60, ge=0, description="Minutes before the last known change to read again")
-    whole_days: int = Field(7, ge=1, description="Days after which unchanged data are read again")
+    whole_days: int = Field(7, ge=1, description="Days after which a slice is read whole again")
     current_scores: Literal["every_night", "where_moved"] = Field(
         "every_night", description="Which scores of a current semester are read"
     )
@@ -402,9 +402,6 @@ class ScheduleOptions(Section):
     """When the nightly load runs."""
 
     nightly: Cron = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
-    all_semesters_on: int = Field(
-        6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters, too"
-    )
     keep_runs_days: int = Field(60, ge=1, description="Days for which Dagster keeps runs and their events")
     keep_loads_days: int = Field(400, ge=60, description="Days for which loads without changes are logged")
 

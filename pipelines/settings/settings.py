@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from campus.selections import nearest
 from loading.reports.stems import sharing_stem
 from pipelines.settings.environment import (
+    MAX_BYTES,
     PREFIX,
     STORE,
     Places,
@@ -29,6 +30,7 @@ from pipelines.settings.environment import (
 )
 from pipelines.settings.options import Options, Section, is_loopback
 from pipelines.settings.origin import Origin, plain_address, read_origin, write_origin
+from untrusted.files import FileRefused, read_below, read_named
 from warehouse.published.audiences import FOLDER as AUDIENCES
 from warehouse.published.audiences import Audience
 from warehouse.published.shards import Published, Shards
@@ -305,25 +307,6 @@ SECRETS = frozenset(
 )
 
 
-class _YamlKeys(BaseSettings):
-    """Makes the keys of campus.yaml case-sensitive."""
-
-    model_config = SettingsConfigDict(case_sensitive=True)
-
-
-class CampusYaml(YamlConfigSettingsSource):
-    """Reads campus.yaml. Raises SettingsError for content other than keys with their values."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(_YamlKeys, yaml_file=path)
-
-    def _read_file(self, file_path: Any) -> dict[str, Any]:
-        content: Any = super()._read_file(file_path)
-        if not isinstance(content, dict):
-            raise SettingsError([EXPECTED["model_type"]])
-        return content
-
-
 def settings_apart(home: Path) -> Settings:
     """Settings of a home for made-up schools, independent of the environment and of campus.yaml."""
     return Settings(
@@ -548,24 +531,29 @@ def claim_home(settings: Settings) -> None:
 
 def _load_options(settings: Settings) -> Options:
     path = settings.config or settings.home / "campus.yaml"
-    if not path.exists():
-        if settings.config:
-            raise SettingsError([f"CAMPUS_CONFIG names {path}, which does not exist"])
-        return Options()
     try:
-        refuse_others(path, path.stat())
-        return Options.model_validate(CampusYaml(path)())
+        if settings.config:
+            # Whoever names a file may name a link, as Kubernetes makes for the files of a ConfigMap.
+            read = read_named(path, max_bytes=MAX_BYTES)
+        else:
+            read = read_below(settings.home, path.name, max_bytes=MAX_BYTES)
+        refuse_others(path, read.status)
+        content = yaml.safe_load(read.content.decode("utf-8")) or {}
+        if not isinstance(content, dict):
+            raise SettingsError([f"{path}: {EXPECTED['model_type']}"])
+        return Options.model_validate(content)
+    except (FileNotFoundError, NotADirectoryError):
+        if settings.config:
+            raise SettingsError([f"CAMPUS_CONFIG names {path}, which does not exist"]) from None
+        return Options()
     except ValidationError as error:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
-    except RefusedFile as error:
+    except (RefusedFile, FileRefused) as error:
         raise SettingsError([str(error)]) from error
-    except SettingsError as error:
-        raise SettingsError([f"{path}: {error}"]) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError([f"{path} cannot be read: {error}"]) from error
-    except (yaml.YAMLError, ValueError) as error:
-        # ValueError: an impossible date, such as 2025-02-30.
-        raise SettingsError([f"{path} is not valid YAML: {' '.join(str(error).split())}"]) from error
+        raise SettingsError([f"{path} cannot be read: {_reason(error)}"]) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError([f"{path} is not valid YAML: {_yaml_problem(error)}"]) from None
 
 
 def _parts(value: str) -> list[str]:
@@ -582,6 +570,14 @@ def _host(url: str) -> str | None:
 def _reason(error: OSError | UnicodeDecodeError) -> str:
     """The reason, without the bytes that could not be read: they may be a secret."""
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else error.reason
+
+
+def _yaml_problem(error: Exception) -> str:
+    """The place of a mistake in YAML, without the text there."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: expected keys with their values"
+    return "it has a date or a number that does not exist, such as 2025-02-30, or a control character"
 
 
 def _line(problem: Any, prefix: str = "") -> str:

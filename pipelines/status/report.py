@@ -19,6 +19,7 @@ from pipelines.lake.opening import lake_of, lake_without_check
 from pipelines.runs.storage_failures import disk_problem, storage_message
 from pipelines.runs.writer_locks import live_writers
 from pipelines.settings.settings import Settings
+from pipelines.status.maintenance import maintenance_of
 from pipelines.status.school_groups import first_of, name_schools
 from warehouse.age import FAILED, STALE, Age, age_of, incomplete_slices, with_semesters
 from warehouse.lake.delta import Lake
@@ -26,6 +27,7 @@ from warehouse.lake.logs.tables import DRIFT
 from warehouse.load.logs.drift import in_a_line, latest_drift
 from warehouse.load.logs.load_log import last_failures, now, quarantine_rows
 from warehouse.load.logs.writer import standing_rows
+from warehouse.publish.publish import found_good_at
 from warehouse.publish.shards.publication import problems_of
 from warehouse.published.problem import last_problem, problem_of_audiences
 from warehouse.published.shards import read_manifest
@@ -119,9 +121,11 @@ def status_of(settings: Settings) -> Status:
     drift = latest_drift(lake) if lake.holds(DRIFT) else []
     writers = [f"{writer} writes in {settings.home} now." for writer in live_writers(settings)]
     drift_notes = [f"{in_a_line(drift)}."] if drift else []
+    maintained, unmaintained = maintenance_of(lake, at)
     notes = [*writers, *drift_notes, *_missed_by_pushes(settings), *_read_in_part(rows)]
+    notes += [maintained] if maintained else []
     night_to_do, night_notes = ([outage], []) if outage else _night_status(settings, lake, schools, rows, at)
-    to_do = [*_to_do(settings, schools, at), *night_to_do]
+    to_do = [*_to_do(settings, schools, at), *night_to_do, *([unmaintained] if unmaintained else [])]
     return Status(at, schools, [*notes, *night_notes], to_do)
 
 
@@ -252,7 +256,9 @@ def _night_status(
 
     try:
         with open_instance(settings) as instance:
-            failed = failed_runs(instance, [reason for school in schools for reason in school.failures])
+            reasons = [reason for school in schools for reason in school.failures]
+            published_at = 0.0 if settings.shards else found_good_at(settings.home)
+            failed = failed_runs(instance, reasons, published_at)
             due = look_for_overdue(settings, lake, instance, standings)
             stalled = stalled_queue(instance)
         pausing = pausing_workers(settings)
@@ -270,7 +276,28 @@ def _night_status(
         f"of earlier loads stay. Check that the daemon and its workers run; campus sync loads the slices."
         for night, slices in _by_night(due.left_out, stale).items()
     ]
+    to_do += _not_whole_lines(due, stale, settings.options.incremental.whole_days)
     return to_do, list(_unknown_nights(due, stale))
+
+
+def _not_whole_lines(due: "Overdue", stale: Set[int], whole_days: int) -> Iterable[str]:
+    """Say which slices were not read whole in time, except of wholly stale schools."""
+    schools: dict[str, list[int]] = defaultdict(list)
+    for school_id in due.not_whole.keys() - stale:
+        rows = due.not_whole[school_id]
+        weeks = {row["slice"] for row in rows if _group(row["resource"]) == "attendance"}
+        slices = [row["resource"] for row in rows if _group(row["resource"]) != "attendance"]
+        counts = [f"{len(weeks)} weeks of attendance"] if weeks else []
+        if slices:
+            counts.append(f"{len(slices)} slices of {first_of(list(dict.fromkeys(slices)), MAX_NAMES)}")
+        oldest = min(row["whole_at"] for row in rows)
+        schools[f"{' and '.join(counts)}, the oldest on {oldest:%Y-%m-%d}"].append(school_id)
+    for text, school_ids in schools.items():
+        yield (
+            f"Last read whole more than {whole_days} days ago, of {name_schools(sorted(school_ids))}: "
+            f"{text}. Late corrections may be missing. Run campus sync without --select; check that the "
+            f"schedule or crontab loads everything each night."
+        )
 
 
 def _unknown_nights(due: "Overdue", stale: Set[int]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: The outcome that thresholds are tried and fitted against.
+#: The outcome that thresholds are tried against.
 OUTCOME = "failed_or_chronic"
 #: Which of the two weeks a row is of, by its `week` and the semester's `week_count`; null: neither.
 POINT = "CASE WHEN week = 8 THEN 'week 8' WHEN week > 8 AND week = 2 * week_count // 3 THEN 'two thirds' END"

@@ -53,6 +53,8 @@ def run_restore(settings: Settings, path: Path, forgotten: tuple[Path, ...]) -> 
         f"Restored {settings.home} from {backup.path}: {backup.tables} tables, {backup.files:,} files, "
         f"{backup.bytes / 1e6:,.1f} MB."
     )
+    for message in backup.closed:
+        print_line(message)
     status = run_forget_again(settings, "campus restore")
     if not status:
         print_line("Next: campus doctor, then campus sync.")

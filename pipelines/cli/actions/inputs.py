@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pipelines.deliveries.addresses import addresses_file, addresses_of
 from pipelines.lake.opening import lake_of
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.settings import Settings
+from untrusted.files import folders_below
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import now
 from warehouse.published.reading import opened
@@ -45,7 +47,7 @@ def run_check(settings: Settings, schools: Sequence[int]) -> int:
     status = 0
     for problem in misplaced_files(settings.home):
         status = fail(problem)
-    folders = sorted(path.name for path in folder.glob("[!.~]*") if path.is_dir())
+    folders = folders_below(folder)
     for name in folders:
         if not name.isdecimal():
             status = fail(f"{folder / name} is not loaded: name the folder by the id of its school")
@@ -53,7 +55,7 @@ def run_check(settings: Settings, schools: Sequence[int]) -> int:
     if not numbers:
         print_line(f"No school keeps a file in {folder}.")
     for school_id in numbers:
-        has_addresses = addresses_file(settings.home, school_id).exists()
+        has_addresses = os.path.lexists(addresses_file(settings.home, school_id))
         if has_addresses:
             status = max(status, _check_addresses(settings, school_id))
         status = max(status, _check_log(settings.home, lake, school_id, may_be_missing=has_addresses))
@@ -87,7 +89,7 @@ def _check_log(home: Path, lake: Lake, school_id: int, *, may_be_missing: bool) 
         if not paths:
             return fail(f"{home / FOLDER / str(school_id)} has no {' or '.join(NAMES)}")
         gathered = read_inputs(lake, school_id, paths, now().date())
-    except TableError as error:
+    except (TableError, OSError) as error:
         return fail(error)
     for bad in sorted(gathered.bad, key=line_of):
         complain(f"{paths[0].parent}/{line_of(bad)}: {bad.reason}")

@@ -20,7 +20,7 @@ from pipelines.cli.terminal.progress import progress
 from pipelines.cli.terminal.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.lake.opening import lake_of
-from pipelines.nights.sync import JobEnd, SelectionError, build, build_shards, load, new_sync_id
+from pipelines.nights.sync import JobEnd, SelectionError, build, build_shards, load, maintain, new_sync_id
 from pipelines.notices.automation import show_status
 from pipelines.publication.due_shards import shards_to_build
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
@@ -120,7 +120,8 @@ def _sync(
         elif not holds_a_load(lake):
             print_line("Nothing has been loaded yet, so nothing is built.")
         else:
-            built = run_build(settings, tags, lake, listener)
+            maintained = _maintain(settings, tags)
+            built = max(maintained, run_build(settings, tags, lake, listener))
     made_up = "The schools are made-up: the embedded simulator sent them." if settings.embedded else ""
     if loaded.verdict:
         print_error(f"{loaded.verdict} {made_up}".rstrip())
@@ -189,6 +190,16 @@ def run_load(
         wanted = settings.school_ids or {school_of(key) for key in keys}
         line = verdict(ends, log, standing_rows(runtime.lake), wanted)
         return Loaded(1, line, full=ends[-1].full)
+
+
+def _maintain(settings: Settings, tags: Mapping[str, str]) -> int:
+    """Maintain the lake before the build, so that expired data leave the file too. Returns the exit
+    status."""
+    with open_instance(settings) as instance:
+        end = maintain(load_definitions(settings, runtime_without_platform(settings)), instance, tags)
+    end = _with_storage(end, settings)
+    _report(end, [])
+    return int(end.problem is not None)
 
 
 def order_partitions(settings: Settings) -> None:

@@ -60,7 +60,7 @@ SCHOOLS = "SELECT school_id, school_name FROM core.dim_school WHERE NOT is_delet
 
 def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     """Show how many students each rule would flag, and would have flagged. Returns the exit status."""
-    names = names_of_schools(settings, schools)
+    names = _names_of_schools(settings, schools)
     if isinstance(names, str):
         return fail(names)
     build = build_of(settings)
@@ -86,7 +86,7 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     return 0
 
 
-def names_of_schools(settings: Settings, schools: Sequence[int]) -> dict[int, str] | str:
+def _names_of_schools(settings: Settings, schools: Sequence[int]) -> dict[int, str] | str:
     """The schools of the published file by id; or why it cannot be used, or lacks one of `schools`."""
     if problem := why_unreadable(settings.published):
         return problem

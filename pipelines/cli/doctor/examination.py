@@ -20,9 +20,11 @@ from pipelines.cli.terminal.display import console, print_line
 from pipelines.lake.opening import lake_without_check
 from pipelines.resources import open_platform
 from pipelines.settings.settings import Settings, SettingsError, check_home, needs_platform, plain_http
+from pipelines.status.maintenance import maintenance_of
 from pipelines.status.school_groups import group_by_text, name_schools
 from warehouse.lake.logs.tables import DRIFT
 from warehouse.load.logs.drift import Difference, in_a_line, latest_drift
+from warehouse.load.logs.load_log import now
 
 # A larger clock skew would break tokens and Retry-After dates.
 SKEW_SECONDS = 60
@@ -88,6 +90,8 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         yield identity
     if is_readable and (drift := _drift(settings)):
         yield Finding(None, f"{in_a_line(drift)}.")
+    if is_readable and (maintenance := _maintenance(settings)):
+        yield maintenance
     if settings.published.exists():
         yield Finding(True, f"The warehouse is published: {settings.published}.")
     else:
@@ -172,6 +176,14 @@ def _drift(settings: Settings) -> list[Difference]:
     """The drift that the last sync found."""
     lake = lake_without_check(settings)
     return latest_drift(lake) if lake.holds(DRIFT) else []
+
+
+def _maintenance(settings: Settings) -> Finding | None:
+    """The last maintenance of the lake, or that it is overdue; None: a new lake needs none yet."""
+    account, overdue = maintenance_of(lake_without_check(settings), now())
+    if overdue:
+        return Finding(False, overdue)
+    return Finding(True, account) if account else None
 
 
 def _skew(seconds: float | None) -> Finding:
