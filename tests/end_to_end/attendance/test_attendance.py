@@ -1,5 +1,6 @@
 """Attendance in the lake: week by week what the platform has, found again when it is marked late."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from assets.shared.partitions import ATTENDANCE_WEEKS
 from assets.shared.resource_assets import asset_key
+from campus.attendance.plan import SAMPLED_SESSIONS
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from loading.attendance import loader as attendance_loading
 from loading.partition_keys import week_key
@@ -19,12 +21,16 @@ from pipelines.resources import open_runtime
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START
 from pipelines.settings.options import AttendanceOptions
 from tests.kits.truth.attendance_truth import RECORDS, SCHOOL, held, truth
+from tests.kits.worlds.clock import clock_at
+from tests.kits.worlds.night_ticks import carry_out, tick
 from tests.kits.worlds.world import Load, World
 
 TODAY = date(2025, 5, 16)  # the simulator's, a Friday of week 13
 FIRST = date(2025, 2, 17)  # a Monday
 SEMESTER = 10101
 WEEKS = 20
+# Of a school with two semesters.
+PAST, CURRENT = 10101, 10102
 # What attendance is asked with, and attendance itself.
 CLASSES = " or ".join(
     f'key:"raw/{name}"'
@@ -295,3 +301,70 @@ def test_a_semester_whose_dates_move_is_filed_by_its_new_weeks(school: World) ->
     sync(school)
     students, days, _ = asked(school)
     assert len(students) < 6 and min(days) >= TODAY - timedelta(days=14)
+
+
+@pytest.fixture(scope="module")
+def two_semesters(make_world: Callable[..., World]) -> World:
+    """A school of a past and a current semester, all of which was loaded on TODAY."""
+    world = make_world(datasets=False, students=8, semesters=2)
+    with clock_at(TODAY):
+        assert world.load(select=f"{CLASSES} or {ALONE}").problems == []
+    return world
+
+
+def correct_late(world: World, status: str) -> dict[int, int]:
+    """Correct a mark of the second week of each semester. Returns the record of each semester."""
+    weeks = {(row["_semester_id"], row["_week"]): row["id"] for row in world.held(RECORDS)}
+    corrected = {semester: weeks[semester, 2] for semester in (PAST, CURRENT)}
+    for key in corrected.values():
+        world.platform.update(RECORDS, key, status=status)
+    return corrected
+
+
+def arrived(world: World, corrected: dict[int, int]) -> set[int]:
+    """The semesters whose corrected mark is in the lake."""
+    return {semester for semester, key in corrected.items() if held(world)[key] == truth(world)[key]}
+
+
+def read_whole(load: Load) -> dict[int, int]:
+    """How many weeks of each semester a load read whole."""
+    whole = [row["slice"] for row in load.log if row["resource"] == RECORDS and row["whole"]]
+    return Counter(int(slice_.split(":")[1]) for slice_ in whole)
+
+
+def test_late_corrections_arrive_within_the_promised_days(two_semesters: World) -> None:
+    """Syncs read each semester whole within seven days, one a night, also where nights were missed."""
+    world = two_semesters
+    corrected = correct_late(world, "early_left")
+    arrivals, requests, weeks = {}, {}, {}
+    for day, since_last in ((5, 5), (6, 1), (7, 1)):
+        today = date.fromisoformat(world.platform.let_days_pass(since_last))
+        world.platform.clear_log()
+        with clock_at(today):
+            load = world.load(select=f"{CLASSES} or {ALONE}")
+        assert load.problems == []
+        arrivals[day], weeks[day] = arrived(world, corrected), read_whole(load)
+        students, days, _ = asked(world)
+        requests[day] = len(students) + len(days)
+    assert arrivals == {5: set(), 6: {PAST}, 7: {PAST, CURRENT}}
+    # Each week of the past semester once, and those in the window of the current semester every night.
+    assert [weeks[day][PAST] for day in (5, 6, 7)] == [0, 22, 0]
+    assert weeks[7][CURRENT] == 14 and max(weeks[5][CURRENT], weeks[6][CURRENT]) < 4
+    # A request a student and the sample of sessions more than a quiet night, and no more.
+    assert requests[6] <= requests[5] + 8 + SAMPLED_SESSIONS
+    assert requests[7] <= requests[5] + 8 + SAMPLED_SESSIONS
+    assert held(world) == truth(world)
+
+
+def test_scheduled_nights_read_whole_by_the_same_ages(two_semesters: World) -> None:
+    """Two weeks after the first load, the runs that the schedule's sensor requests do as the syncs did."""
+    world = two_semesters
+    corrected = correct_late(world, "absent")
+    for days, semesters in ((6, {PAST}), (1, {PAST, CURRENT})):
+        today = date.fromisoformat(world.platform.let_days_pass(days))
+        with clock_at(today):
+            assert world.discover().success
+            [request] = tick(world.settings, world.instance).requests
+            assert carry_out(world, request).success
+        assert arrived(world, corrected) == semesters
+    assert held(world) == truth(world)

@@ -1,7 +1,9 @@
 """Students who leave a class and join it again: both memberships are held, and the list stays provable."""
 
 from collections.abc import Callable
+from contextlib import closing
 
+import duckdb
 import pytest
 
 from tests.kits.worlds.world import World, differences
@@ -60,6 +62,43 @@ def test_who_leaves_and_comes_back_between_two_syncs_has_two_memberships(synced:
         key=lambda row: row["membership"],
     )
     assert [(row["membership"], row["_deleted_at"] is None) for row in rows] == [(1, True), (2, False)]
+
+
+def test_a_row_sent_twice_and_counted_once_is_one_row(synced: World) -> None:
+    """In all lists of base data, and in nights that read everything or only changes."""
+    classes = len(synced.platform.rows("classes", 101))
+    synced.platform.set_faults({"kind": "repeated", "path": "/api/v3/*"})
+    for full in (True, False):
+        night = synced.load(full=full)
+        assert night.problems == []
+        assert {(row["status"], row["message"]) for row in night.log} == {("ok", "")}
+        assert [night.total(change) for change in ("new", "changed", "deleted", "vanished")] == [0] * 4
+        assert differences(synced) == {}
+        if full:
+            entry = night.entry("class_members")
+            assert entry["received"] - entry["duplicates"] == entry["server_total"] == entry["loaded"]
+            assert entry["duplicates"] == classes
+    synced.platform.set_faults()
+    assert synced.publish().problem is None
+    with closing(duckdb.connect(str(synced.home / "campus.duckdb"), read_only=True)) as con:
+        query = "SELECT actual FROM quality.reconciliation WHERE measure = 'rows' AND "
+        assert con.execute(f"{query} NOT agrees").fetchall() == []
+        [(members,)] = con.execute(f"{query} resource = 'class_members'").fetchall()
+        counted = con.execute("SELECT count(*) FROM raw.class_members WHERE _deleted_at IS NULL").fetchall()
+    assert counted == [(members,)] == [(len(synced.held("class_members")),)]
+
+
+def test_a_row_sent_twice_and_counted_twice_is_two_rows(synced: World) -> None:
+    classes = len(synced.platform.rows("classes", 101))
+    synced.platform.set_faults({"kind": "repeated", "counted": True, "path": "*/class-selections"})
+    entry = synced.load(full=True).entry("class_members")
+    assert (entry["status"], entry["message"], entry["new"]) == ("ok", "", classes)
+    assert entry["received"] == entry["loaded"] == entry["server_total"]
+    synced.platform.set_faults()
+    entry = synced.load().entry("class_members")
+    # Where the first row is a membership that has ended, so is its double.
+    assert (entry["status"], entry["message"], entry["vanished"] > 0) == ("ok", "", True)
+    assert differences(synced) == {}
 
 
 def _person(row):  # type: ignore[no-untyped-def]

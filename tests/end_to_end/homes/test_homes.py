@@ -319,6 +319,21 @@ def test_backup_and_restored_home_are_closed_to_others(small: Settings, tmp_path
     assert [path for path in (*made.path.rglob("*"), *new.rglob("*")) if path.stat().st_mode & 0o027] == []
 
 
+def test_link_copies_nothing_into_a_backup(small: Settings, tmp_path: Path) -> None:
+    """Neither when a backup is made nor when it is restored."""
+    secret, inputs = tmp_path / "secret", Path("inputs") / "101"
+    secret.write_text("hunter2")
+    (small.home / inputs).mkdir(parents=True)
+    (small.home / inputs / "readers.csv").write_text("staff number,address")
+    (small.home / inputs / "interventions.csv").symlink_to(secret)
+    backup = back_up(small, tmp_path / "backups", keep=1)
+    assert [path.name for path in (backup.path / inputs).iterdir()] == ["readers.csv"]
+    (backup.path / inputs / "interventions.csv").symlink_to(secret)
+    restored = small.model_copy(update={"home": tmp_path / "new"})
+    restore(restored, tmp_path / "backups")
+    assert [path.name for path in (restored.home / inputs).iterdir()] == ["readers.csv"]
+
+
 def test_what_others_have_begun_or_taken_away_meanwhile_is_left_out(
     small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

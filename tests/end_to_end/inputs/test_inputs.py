@@ -11,8 +11,6 @@ from unittest.mock import patch
 import openpyxl
 import pytest
 
-from campus.files.table_file import FileContent
-from loading import inputs
 from loading.connection.runtime import Cause
 from loading.inputs import load_inputs
 from loading.slices.commit import in_words
@@ -35,6 +33,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture
 def home(loaded: World) -> Iterator[World]:
     """A world without inputs, whose lake has none either."""
+    for link in (loaded.home / "inputs").glob("*"):
+        if link.is_symlink():
+            link.unlink()
     for school in (SCHOOL, OTHER):
         for path in files(loaded, school).glob("*"):
             path.unlink()
@@ -194,13 +195,14 @@ def test_many_removed_lines_are_confirmed_first(home: World) -> None:
 def test_file_that_is_written_meanwhile_is_not_loaded(home: World) -> None:
     path = write(home, HEADER, line(students(home)[0]))
 
-    def grow(read_path: Path) -> FileContent:
-        content = read_path.read_bytes()
-        with read_path.open("a", encoding="utf-8") as file:
+    def grow(descriptor: int) -> os.stat_result:
+        status = fstat(descriptor)
+        with path.open("a", encoding="utf-8") as file:
             file.write("\n")
-        return FileContent(read_path, content)
+        return status
 
-    with patch.object(inputs, "read_file", grow):
+    fstat = os.fstat
+    with patch("untrusted.files.os.fstat", grow):
         assert f"{path} was changed while it was read" in problem(home)
     assert rows(home) == []
     assert problem(home) == "" and len(rows(home)) == 1
@@ -212,7 +214,7 @@ def test_file_that_is_written_meanwhile_is_not_loaded(home: World) -> None:
         (b"", "is empty"),
         (b"PK\x03\x04nothing", "is damaged"),
         (b"a\0b", "is damaged"),
-        ("学号,日期,类型,心情\n".encode(), "nobody knows the column"),
+        ("学号,日期,类型,心情\n".encode(), "line 1: column 4 has no known heading"),
         (b"usin,date,kind\n" + b"x" * 40_000 + b",,\n", "32,767 letters in a cell"),
     ],
 )
@@ -228,7 +230,40 @@ def test_file_that_makes_no_sense_leaves_the_rows(home: World, content: bytes, s
 
 def test_fifo_does_not_hold_up_the_night(home: World) -> None:
     os.mkfifo(files(home) / "interventions.csv")
-    assert "is no regular file" in problem(home)
+    assert "no regular file" in problem(home)
+
+
+LINKS = ("file", "hard link", "folder", "list", "no headings")
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_nothing_of_another_file_is_shown(home: World, tmp_path: Path, kind: str) -> None:
+    """Whoever may write to `inputs` may not read what the warehouse's user may, such as `.env`."""
+    secret, foreign = home.home / "secret.csv", tmp_path / "101"
+    secret.write_text("hunter2,20230101\nhunter2,20230101\n")
+    path = files(home) / "interventions.csv"
+    if kind == "file":
+        path.symlink_to("../../secret.csv")
+    elif kind == "hard link":
+        os.link(secret, path)
+    elif kind == "folder":
+        path.parent.rmdir()
+        foreign.mkdir()
+        secret.rename(foreign / "interventions.csv")
+        path.parent.symlink_to(foreign)
+    elif kind == "list":
+        write(home, HEADER)
+        (path.parent / "early_warning_1.xlsx").symlink_to("../../secret.csv")
+    else:
+        secret.rename(path)
+    load = home.load(select=ONLY_INPUTS)
+    checked = campus(home.home, "inputs", "check", CAMPUS_HOME=str(home.home), HOME=str(home.home))
+    texts = f"{load.problems} {load.log} {home.log('quarantine')} {checked.output}"
+    assert load.problems and checked.exit_code == 1 and rows(home) == []
+    assert "hunter2" not in texts and "20230101" not in texts
+    expected = "line 1: column 1 has no heading" if kind == "no headings" else "a link"
+    expected = "line 1: column 1 has no known heading" if kind == "no headings" else "link"
+    assert expected in str(load.problems) and expected in checked.output
 
 
 def test_name_of_a_file_may_have_any_case_and_no_other_letters(home: World) -> None:
@@ -275,7 +310,7 @@ def test_night_loads_them_and_says_what_is_wrong(tmp_path: Path, home: World) ->
     stray.write_text(HEADER)
     load = home.load(select=ONLY_INPUTS)
     assert {end.job for end in load.ends} == {"discovery", "inputs"} and len(rows(home)) == 1
-    assert f"1 files in {stray.parent} belong into {stray.parent}/<school id>/" in load.problems[0]
+    assert f"1 files or links in {stray.parent} are not loaded: files belong into" in load.problems[0]
     stray.unlink()
     write(home, HEADER)
     assert problem(home) == "" and rows(home) == []

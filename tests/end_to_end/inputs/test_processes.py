@@ -14,6 +14,7 @@ import openpyxl
 import pytest
 
 from simulator.process import running
+from tests.kits.leaks import leaks
 
 CAMPUS = Path(sys.executable).with_name("campus")
 SCHOOL = 101
@@ -62,6 +63,20 @@ def test_a_log_goes_from_a_file_to_the_board_and_is_forgotten(tmp_path: Path) ->
         people, closed = query(PEOPLE), query(CLOSED)
         assert people[0]["level"] in ("at_risk", "warning") and len(closed) == 3
 
+        (tmp_path / "secret.csv").write_text("hunter2,20230101\n")
+        links = [home / "inputs" / str(SCHOOL) / "interventions.csv", home / "thresholds" / "grade_bands.csv"]
+        for link in links:
+            link.parent.mkdir(parents=True)
+        links[0].symlink_to(tmp_path / "secret.csv")
+        output = run("sync", status=1) + run("inputs", "check", status=1)
+        links[1].symlink_to(tmp_path / "secret.csv")
+        output += run("thresholds", status=2) + run("build", status=1) + run("status", status=1)
+        links[1].unlink()
+        output += run("build") + run("sql", "FROM quality.load_log", "--format", "csv")
+        assert "hunter2" not in output and leaks(home, ["hunter2"], [20230101], skip=links) == []
+        assert output.count(f"{links[0]} is not read") > 2 and output.count(f"{links[1]} is not read") > 2
+        links[0].unlink()
+
         run("inputs", "template", str(tmp_path / "interventions.csv"), "--language", "zh")
         heading, example = (tmp_path / "interventions.csv").read_text("utf-8-sig").splitlines()
         text = io.StringIO()
@@ -73,8 +88,7 @@ def test_a_log_goes_from_a_file_to_the_board_and_is_forgotten(tmp_path: Path) ->
         lines = [heading, example, text.getvalue().strip()]
         numbers = {row["student_id"]: row["student_number"] for row in query("FROM core.dim_student")}
         lines += [f"{numbers[row['student_id']]},,{row['ends_on']},plan,,,SECRET" for row in closed]
-        file = home / "inputs" / str(SCHOOL) / "interventions.csv"
-        file.parent.mkdir(parents=True)
+        file = links[0]
         file.write_text("\n".join([*lines, "X,,2025-04-10,谈话"]), encoding="utf-8")
 
         said = run("sync", status=1)

@@ -1,43 +1,17 @@
 """Whatever the platform made of what the specification leaves open: what is read is what is there."""
 
-import dataclasses
-from typing import Any
-
 import pytest
 
 from campus.registry import BASE_DATA, SCHOOLS
-from simulator.readings import Readings
 from tests.kits.platforms.in_process import platform
 from tests.kits.readings.base_data import PLATFORM, by_key, read_all, truth, unsettle
-
-Options = dict[str, Any]
+from tests.kits.readings.choices import Reading, choices_of_base_data, name_of
 
 NAMES = [spec.name for spec in (SCHOOLS, *BASE_DATA)]
-# What datasets and the v1 interface leave open has tests of its own.
-ELSEWHERE = (
-    "dataset",
-    "v1_",
-    "v3_",
-    "week_start",
-    "left_users",
-    "student_ids",
-    "unrecorded",
-    "rate_decimals",
-    "absent_from_duty",
-    "user_fields",
-    "push_",
-)
-# Every other choice, one at a time: a new option of the simulator is tried without a change here.
-CHOICES: list[Options] = [
-    {field.name: choice}
-    for field in dataclasses.fields(Readings)
-    for choice in field.metadata.get("choices", ())
-    if choice != field.default and not field.name.startswith(ELSEWHERE)
-]
 # Several at once and numbers; and what of the school can then not be read, or not provably as a whole.
 OF_ITEMS = "assessments assessment_items scores"
 ANYTHING = " ".join(NAMES)
-NASTY: list[tuple[Options, str]] = [
+NASTY: list[tuple[Reading, str]] = [
     *(({"ignored": [name]}, "") for name in ("page", "per_page", "paginated", "with_trashed", "sort")),
     ({"max_per_page": 7}, ""),
     ({"max_url": 250}, ""),
@@ -93,22 +67,22 @@ NASTY: list[tuple[Options, str]] = [
 ]
 
 
-def name_of(options: Options | str) -> str:
-    if isinstance(options, str):
-        return "lost" if options else "whole"
-    return " ".join(f"{name}={value}" for name, value in options.items())
+def case_name(value: Reading | str) -> str:
+    return name_of(value) if isinstance(value, dict) else "lost" if value else "whole"
 
 
-def unheeded(options: Options) -> list[str]:
+def unheeded(options: Reading) -> list[str]:
     """The parameters that the platform ignores, or refuses: who is deleted is then nowhere to be seen."""
     refused = ["with_trashed"] if options.get("with_trashed", "shown") != "shown" else []
     return [*options.get("ignored", ()), *refused]
 
 
 @pytest.mark.parametrize(
-    ("options", "lost"), [({}, ""), *NASTY, *((reading, "") for reading in CHOICES)], ids=name_of
+    ("options", "lost"),
+    [({}, ""), *NASTY, *((reading, "") for reading in choices_of_base_data())],
+    ids=case_name,
 )
-def test_a_school_is_read_as_it_is(options: Options, lost: str) -> None:
+def test_a_school_is_read_as_it_is(options: Reading, lost: str) -> None:
     with platform(**PLATFORM | options) as (simulator, _):
         semester_id = unsettle(simulator)
         readings = read_all(simulator, semester_id)

@@ -1,29 +1,18 @@
 """Whatever the platform made of what the specification leaves open: datasets are read as they are, or the
 reading says that they are not."""
 
-import dataclasses
 from functools import cache
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from campus.decoding.page import Drift
-from simulator.readings import Readings
+from tests.kits.readings.choices import OF_DATASETS, Reading, choices, name_of
 from tests.kits.readings.datasets import Found, Local, read_all
 from tests.kits.truth.dataset_truth import fields_of, in_order, names, spelt, true_rows
 
-Options = dict[str, Any]
-# Every other choice that concerns datasets, one at a time: a new option of the simulator is tried without a
-# change here.
-CHOICES: list[Options] = [
-    {option.name: choice}
-    for option in dataclasses.fields(Readings)
-    for choice in option.metadata.get("choices", ())
-    if choice != option.default and option.name.startswith(("dataset_", "v3_"))
-]
 # What concerns all lists, and several at once.
-NASTY: list[Options] = [
+NASTY: list[Reading] = [
     *({"ignored": [name]} for name in ("id_egt", "sort", "paginated", "limit", "page", "per_page")),
     *({"envelope": shape, "refusals": "code"} for shape in ("data", "list", "code")),
     {"unlisted": "422"},
@@ -55,12 +44,8 @@ def misread(local: Local, readings: dict[str, Found]) -> list[str]:
     return [name for name in readings if not is_as_it_is(name)]
 
 
-def name_of(options: Options) -> str:
-    return " ".join(f"{name}={value}" for name, value in options.items()) or "plain"
-
-
-@pytest.mark.parametrize("options", [{}, *CHOICES, *NASTY], ids=name_of)
-def test_every_dataset_is_read_as_it_is(options: Options) -> None:
+@pytest.mark.parametrize("options", [{}, *choices(*OF_DATASETS), *NASTY], ids=name_of)
+def test_every_dataset_is_read_as_it_is(options: Reading) -> None:
     local = Local.of(**options)
     readings = read_all(local)
     assert list(readings) == names(local.rows)

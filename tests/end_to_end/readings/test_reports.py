@@ -7,23 +7,14 @@ from typing import Any
 import pytest
 
 from campus.reports.selection import ReportSelection
-from simulator.readings import Readings
 from tests.kits.platforms.in_process import platform
+from tests.kits.readings.choices import OF_REPORTS, Reading, choices, name_of
 from tests.kits.readings.reports import Found, Rows, in_order, linked, read_reports, true_rows
 
-Options = dict[str, Any]
 SIZE = {"schools": 1, "students": 12, "semesters": 2}
-# Every other choice that concerns reports, one at a time: a new option of the simulator is tried without a
-# change here.
-CHOICES: list[Options] = [
-    {option.name: choice}
-    for option in dataclasses.fields(Readings)
-    for choice in option.metadata.get("choices", ())
-    if choice != option.default and option.name.startswith(("report_", "v3_"))
-]
 FIRST, CURRENT = 20241, 20242
 # What concerns all lists, and several at once.
-NASTY: list[Options] = [
+NASTY: list[Reading] = [
     *({"ignored": [name]} for name in ("paginated", "page", "per_page")),
     {"unlisted": "422"},
     {"pagination_headers": "absent"},
@@ -83,12 +74,8 @@ def as_they_are(rows: Rows) -> list[str]:
     return in_order([row | {"file": linked(row["file"])} if "file" in row else row for row in rows])
 
 
-def name_of(options: Options) -> str:
-    return " ".join(f"{name}={value}" for name, value in options.items()) or "plain"
-
-
-@pytest.mark.parametrize("options", [{}, *CHOICES, *NASTY], ids=name_of)
-def test_every_report_is_read_as_it_is(options: Options, truth: dict[tuple[str, str, str], Rows]) -> None:
+@pytest.mark.parametrize("options", [{}, *choices(*OF_REPORTS), *NASTY], ids=name_of)
+def test_every_report_is_read_as_it_is(options: Reading, truth: dict[tuple[str, str, str], Rows]) -> None:
     readings = read(**options)
     assert readings.keys() == truth.keys()
     assert {key: reading.told for key, reading in readings.items() if reading.told} == {}
@@ -113,7 +100,7 @@ def test_a_report_that_is_not_there_is_told_with_its_school(status: str) -> None
 
 
 @pytest.mark.parametrize("options", [{}, {"report_empty_fields": "empty", "report_empty_rows": "null"}])
-def test_a_query_without_rows_is_read_and_fails_nothing(options: Options) -> None:
+def test_a_query_without_rows_is_read_and_fails_nothing(options: Reading) -> None:
     answers = one(ReportSelection("certificates", parameters={"kind": (4,)}), **options)
     assert not isinstance(answers, str)
     reading = answers["证书", ""]

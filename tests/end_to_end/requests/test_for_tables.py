@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.kits.cases import the_rest_slow
+from tests.kits.readings.choices import Reading, name_of
 from tests.kits.requests.readings import FOR_TABLES
-from tests.kits.requests.recorded_nights import TABLES, Reading, differing, name_of
+from tests.kits.requests.recorded_nights import TABLES, differing
 
 
 @pytest.mark.parametrize("reading", the_rest_slow(0, FOR_TABLES), ids=name_of)

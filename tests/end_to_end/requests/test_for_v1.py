@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.kits.cases import the_rest_slow
+from tests.kits.readings.choices import Reading, name_of
 from tests.kits.requests.readings import FOR_V1
-from tests.kits.requests.recorded_nights import V1, Reading, differing, name_of
+from tests.kits.requests.recorded_nights import V1, differing
 
 
 @pytest.mark.parametrize("reading", the_rest_slow(0, FOR_V1), ids=name_of)

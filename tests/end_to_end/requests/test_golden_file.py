@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.readings.choices import PLAIN, Reading, name_of
 from tests.kits.requests import golden_file
 from tests.kits.requests.golden_file import (
     FAILED,
     FIRST,
-    PLAIN,
     RECORD_AGAIN,
     SECOND,
     Nights,
@@ -19,7 +19,6 @@ from tests.kits.requests.golden_file import (
     write_nights,
 )
 from tests.kits.requests.readings import FOR_BASE_DATA, FOR_TABLES, FOR_V1, OF_EVERYTHING
-from tests.kits.requests.recorded_nights import Reading, name_of
 
 READINGS = {
     "base_data.txt": FOR_BASE_DATA,

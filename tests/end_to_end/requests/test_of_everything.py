@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.kits.cases import the_rest_slow
+from tests.kits.readings.choices import Reading, name_of
 from tests.kits.requests.readings import OF_EVERYTHING
-from tests.kits.requests.recorded_nights import Reading, differing, name_of
+from tests.kits.requests.recorded_nights import differing
 
 
 @pytest.mark.parametrize("reading", the_rest_slow(1, OF_EVERYTHING), ids=name_of)

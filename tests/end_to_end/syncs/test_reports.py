@@ -284,6 +284,24 @@ def test_a_report_that_fails_keeps_its_rows_and_partitions(reports: Reports) -> 
     assert reports.query("SELECT count(*) > 0 FROM reports.certificates__521") == [(True,)]
 
 
+def test_a_row_sent_twice_counts_as_often_as_the_platform_counts_it(reports: Reports) -> None:
+    platform, text = reports.world.platform, "reports: [{report: certificates, schools: [101]}]"
+    rows = "SELECT * EXCLUDE (_synced_at) FROM reports.certificates__521 WHERE _school_id = 101 ORDER BY ALL"
+    assert reports.sync(text).problems == []
+    before = reports.query(rows)
+    for counted in (False, True):
+        platform.set_faults({"kind": "repeated", "counted": counted, "path": "*/521/records"})
+        load = reports.sync(text)
+        platform.set_faults()
+        entry = load.entry("reports.certificates__521")
+        assert (entry["status"], entry["message"]) == ("ok", "")
+        assert entry["received"] == len(before) + 1 == entry["loaded"] + entry["duplicates"]
+        assert entry["server_total"] == entry["loaded"] == len(before) + counted
+        assert counted or reports.query(rows) == before
+    assert reports.sync(text).problems == []
+    assert reports.query(rows) == before
+
+
 def test_a_retry_asks_only_for_what_was_not_committed(reports: Reports) -> None:
     platform = reports.world.platform
     text = "reports: [{report: certificates}, {report: attendance_days, schools: [101]}]"

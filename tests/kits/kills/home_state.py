@@ -48,8 +48,16 @@ OF_THE_SYNC = {
 }
 #: When a sync found a row gone: only that it is counts.
 GONE = {"_deleted_at", "deleted_at"}
-#: Logs of what was done, not of what is: another attempt is another row.
-OF_ATTEMPTS = {"load_log", "quality.load_log", "quality.contents"}
+#: Logs of what was done, not of what is: another attempt is another row. A death after a publication leaves
+#: its levels to the next build that has something to do.
+OF_ATTEMPTS = {
+    "load_log",
+    "quality.load_log",
+    "quality.contents",
+    "maintenance",
+    "quality.maintenance",
+    "published_levels",
+}
 #: What a commit replaces is kept before it: a death between the two keeps it twice, and readers take it once.
 KEPT_TWICE = {"past_rows", "quality.past_rows"}
 #: What Delta's own folder holds, but for what a death has left of it.

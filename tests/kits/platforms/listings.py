@@ -34,6 +34,8 @@ class Listing:
     growth: int = 0
     default_size: int = 20
     repeats_last: bool = False
+    # Each answer has one of its rows twice, and counts it once.
+    repeats_a_row: bool = False
     shuffles: bool = False
     page_name: str = "page"
     per_page_name: str = "per_page"
@@ -52,6 +54,10 @@ class Listing:
             )
         else:
             seen = self._page(params)
+        if self.repeats_a_row and seen.keys:
+            keys = [*seen.keys]
+            keys.insert(self.dice.randrange(len(keys)), self.dice.choice(keys))
+            seen = PageSeen(keys, seen.pagination)
         self._move_rows()
         self.rows += range(len(self.rows), len(self.rows) + self.growth)
         return seen

@@ -9,8 +9,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from tests.kits.readings.choices import PLAIN
+
 GOLDEN = Path(__file__).parents[2] / "end_to_end" / "requests" / "golden"
-PLAIN = "plain"
 FIRST, SECOND = "first night", "second night"
 RECORD_AGAIN = "record again with: make requests"
 

@@ -1,6 +1,6 @@
 """The readings of the specification whose requests are in golden files."""
 
-from tests.kits.requests.recorded_nights import OF_TABLES, OF_V1, Reading, choices
+from tests.kits.readings.choices import OF_DATASETS, OF_REPORTS, OF_V1, Reading, choices, choices_of_base_data
 
 _SEVERAL_FOR_BASE_DATA: list[Reading] = [
     *({"ignored": [name]} for name in ("with_trashed", "sort", "expand", "updated_at_egt")),
@@ -18,7 +18,7 @@ _SEVERAL_FOR_BASE_DATA: list[Reading] = [
     {"pagination_headers": "absent", "unpaged": "ignored", "per_page": "refused"},
     {"rejoined": 2, "member_times": "absent", "deleted_at": "none", "member_class_id": "present"},
 ]
-FOR_BASE_DATA = [{}, *choices(*OF_V1, *OF_TABLES, others=True), *_SEVERAL_FOR_BASE_DATA]
+FOR_BASE_DATA = [{}, *choices_of_base_data(), *_SEVERAL_FOR_BASE_DATA]
 _SEVERAL_FOR_TABLES: list[Reading] = [
     *({"ignored": [name]} for name in ("id_egt", "id_elt", "sort", "paginated", "limit", "page")),
     {"envelope": "code", "refusals": "code"},
@@ -28,7 +28,7 @@ _SEVERAL_FOR_TABLES: list[Reading] = [
     {"dataset_list": "paged", "dataset_list_fields": "bare", "v3_prefix": "/api/v3", "max_per_page": 4},
     {"report_ids": "own", "report_unknown": "400"},
 ]
-FOR_TABLES = [{}, *choices(*OF_TABLES), *_SEVERAL_FOR_TABLES]
+FOR_TABLES = [{}, *choices(*OF_DATASETS, *OF_REPORTS), *_SEVERAL_FOR_TABLES]
 _SEVERAL_FOR_V1: list[Reading] = [
     {"unlisted": "422"},
     {"people": "joined"},

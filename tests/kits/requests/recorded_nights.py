@@ -9,29 +9,25 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from pipelines.settings.options import DatasetOptions, ReportOptions
 from simulator.process import RunningSimulator
-from simulator.readings import Readings
+from tests.kits.readings.choices import Reading, name_of
 from tests.kits.requests.golden_file import (
     FAILED,
     FIRST,
-    PLAIN,
     SECOND,
     Nights,
     difference,
     read_nights,
     write_nights,
 )
+from tests.kits.worlds.clock import clock_at
 from tests.kits.worlds.world import World, world
-from warehouse.load.logs import load_log
-
-Reading = dict[str, Any]
 
 # Selections of assets to load; None: everything.
 BASE_DATA = 'group:"base_data"'
@@ -56,38 +52,8 @@ REPORTS = (
 )
 DEVICES, CARDS = ("pad-101-1", "no-pad"), ("card-101000019", "no-card")
 
-# How the names of choices begin that concern v1 and attendance alone.
-OF_V1 = (
-    *("v1_", "week_start", "left_", "student_ids", "session_", "unrecorded", "rate_decimals"),
-    *("absent_from_duty", "user_fields"),
-)
-# Of datasets and reports.
-OF_TABLES = ("dataset_", "report_", "v3_prefix")
-# Of writes and pushes, which no night meets.
-OF_WRITERS = (
-    *("write_", "created_", "user_change", "user_put", "outer_id_", "usin_", "deaf_", "taken", "four_byte_"),
-    *("unmentioned_", "unknown_marks", "form_", "bare_answers", "live_", "push_"),
-)
-
 # Parameters whose values are ids: class_ids, semester_id, id_egt, loan_id_elt.
 OF_IDS = re.compile(r"(^|_)ids?(_|$)")
-
-
-def choices(*starts: str, others: bool = False) -> list[Reading]:
-    """The simulator's choices other than its defaults whose names start so; `others`: whose names do not."""
-    return [
-        {option.name: choice}
-        for option in fields(Readings)
-        for choice in option.metadata.get("choices", ())
-        if choice != option.default
-        and not option.name.startswith(OF_WRITERS)
-        and option.name.startswith(starts) != others
-    ]
-
-
-def name_of(reading: Reading) -> str:
-    """The name of a reading's section and of its test."""
-    return " ".join(f"{name}={value}" for name, value in reading.items()) or PLAIN
 
 
 def differing(home: Path, file: str, select: str | None, reading: Reading) -> str:
@@ -134,7 +100,7 @@ def _choose_settings(school: World, reading: Reading, *, tables: bool) -> None:
 
 def _night(school: World, day: date, select: str | None) -> Counter[str]:
     school.platform.clear_log()
-    with _clock(day), _one_after_the_other():
+    with clock_at(day), _one_after_the_other():
         load = school.load(select=select)
     return Counter(map(_request, school.platform.log())) + Counter({FAILED: len(load.problems)})
 
@@ -147,20 +113,6 @@ def _one_after_the_other() -> Iterator[None]:
         patch("loading.load_school.SEMESTERS_AT_A_TIME", 1),
         patch("loading.reports.load_results.RESULTS_AT_A_TIME", 1),
     ):
-        yield
-
-
-@contextmanager
-def _clock(day: date) -> Iterator[None]:
-    """Let the warehouse's clock start at two o'clock of this day."""
-    ahead = datetime(day.year, day.month, day.day, 2) - load_log.now()
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return datetime.now(tz) + ahead
-
-    with patch.object(load_log, "datetime", Clock):
         yield
 
 

@@ -10,6 +10,7 @@ import pytest
 from assets.publication import models
 from assets.publication.shards import SHARDS
 from pipelines.definitions import build_definitions
+from pipelines.nights.run_state import RUN_KEY_TAG
 from pipelines.nights.sync import JobEnd, build_shards
 from pipelines.publication.due_shards import shards_to_build
 from pipelines.settings.options import PublishOptions
@@ -73,7 +74,9 @@ class District:
         for request in tick.run_requests:
             job = definitions.resolve_job_def(request.job_name)
             done = job.execute_in_process(
-                instance=self.world.instance, partition_key=request.partition_key, tags=request.tags
+                instance=self.world.instance,
+                partition_key=request.partition_key,
+                tags={**request.tags, RUN_KEY_TAG: request.run_key},
             )
             assert done.success
 

@@ -1,7 +1,7 @@
 """What Dagster is given: jobs, the nightly schedule, and sensors that load and publish by themselves."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from assets.base_data import ORDER
 from assets.datasets import RECORDS
 from assets.publication.models import PUBLISHED
 from assets.reports import RECORDS as REPORT_RECORDS
+from assets.shared.dagster_private import CHOSEN_ASSETS
 from assets.shared.drift_checks import NO_DRIFT
 from assets.shared.partitions import HOW_TO_READ, PARTITIONS
 from assets.shared.resource_assets import LOADED_WHOLE, asset_key
@@ -23,12 +24,14 @@ from campus.registry import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.partition_keys import school_of
 from loading.tables import TABLES
-from pipelines.definitions import DISCOVERY, PUBLISH, build_definitions
+from pipelines.automation.exports import EXPORTS, SITE_JOB
+from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH, build_definitions
 from pipelines.nights.loads import ATTENDANCE, BASE_DATA, DATASETS, REPORTS, V1
-from pipelines.nights.run_state import EVERY_SEMESTER_TAG
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import STATUS
 from pipelines.runs.partition_selection import SCHOOL_TAG
+from pipelines.settings.options import ExportOptions, Options, PublishOptions
+from tests.kits.worlds.clock import clock_at
 from tests.kits.worlds.night_ticks import Tick, cause_of_tick, tick
 from tests.kits.worlds.world import World, publications
 from warehouse.lake.logs.tables import QUARANTINE, RETIRED
@@ -58,6 +61,8 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
     repository = definitions.get_repository_def()
     jobs = (DISCOVERY, BASE_DATA, V1, ATTENDANCE, DATASETS, REPORTS, PUBLISH)
     assert {*jobs, SCHOOL_NIGHT} <= set(repository.job_names)
+    executors = {job.executor_def for job in repository.get_all_jobs()}
+    assert executors == {definitions.executor}, "the process of each run has a lock"
     assert all(job.description for job in (repository.get_job(name) for name in jobs))
 
 
@@ -96,6 +101,44 @@ def test_base_data_is_drawn_in_the_recommended_order(definitions: dg.Definitions
     assert [level for level in levels if level] == groups
     for above, below in pairwise(groups):
         assert all(above <= graph.get(key).parent_keys for key in below)
+
+
+@pytest.mark.parametrize("schools_per_shard", [None, 1])
+def test_no_step_waits_for_an_optional_output(district: World, schools_per_shard: int | None) -> None:
+    """Dagster skips such a step in silence if the output is not made: the lake was never maintained."""
+    options = Options(
+        publish=PublishOptions(schools_per_shard=schools_per_shard), exports=ExportOptions(site=("head",))
+    )
+    settings = district.settings.model_copy(update={"options": options})
+    repository = build_definitions(settings).get_repository_def()
+    # A person's choice of assets has a job of its own.
+    jobs = [repository.get_job(name) for name in repository.job_names if name != CHOSEN_ASSETS]
+    assert {MAINTENANCE, PUBLISH, EXPORTS, SITE_JOB} <= {job.name for job in jobs}
+    waiting = [
+        f"{job.name}: {node.name} waits for {output.output_name}"
+        for job in jobs
+        for node in job.graph.nodes
+        for outputs in job.graph.dependency_structure.input_to_upstream_outputs_for_node(node.name).values()
+        for output in outputs
+        if not output.output_def.is_required
+    ]
+    assert waiting == []
+
+
+def test_no_step_of_a_persons_choice_is_skipped(make_world: Callable[..., World]) -> None:
+    """The log of talks follows the students in one run, and the models follow both."""
+    world = make_world(students=4)
+    assert world.discover().success
+    job = build_definitions(world.settings).resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(
+        instance=world.instance,
+        partition_key=world.partitions[0],
+        asset_selection=[asset_key("students"), asset_key("interventions"), PUBLISHED],
+        raise_on_error=False,
+    )
+    steps = {event.step_key for event in result.all_events if event.is_step_success}
+    assert steps == {"load_base_data", "load_inputs", "models"}
+    assert [event.step_key for event in result.all_events if event.is_step_skipped] == []
 
 
 def test_loads_follow_the_drawn_dependencies(definitions: dg.Definitions) -> None:
@@ -170,16 +213,14 @@ def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
     )
     [request] = schedule.evaluate_tick(context).run_requests or []
     assert (request.run_key, request.tags[SYNC_ID_TAG]) == ("night-20261122-0200", "night-20261122-0200")
-    assert request.tags[EVERY_SEMESTER_TAG] == "true", "a Sunday"
 
 
-def after_discovery(world: World, *, weekly: bool = False) -> Tick:
+def after_discovery(world: World) -> Tick:
     """What is asked for once a discovery has ended."""
     discovery = world.discover()
-    world.instance.add_run_tags(discovery.run_id, {EVERY_SEMESTER_TAG: str(weekly).lower()})
     result = tick(world.settings, world.instance)
     assert cause_of_tick(result) == discovery.dagster_run.tags[SYNC_ID_TAG]
-    assert {request.tags[FULL_TAG] for request in result.requests} == {str(weekly).lower()}
+    assert {request.tags[FULL_TAG] for request in result.requests} == {"false"}
     return result
 
 
@@ -192,13 +233,16 @@ def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World)
     assert [request.tags[SCHOOL_TAG] for request in result.requests] == [f"101 {names[0]}", f"102 {names[1]}"]
 
 
-def test_later_nights_load_the_current_semester_and_once_a_week_all(district: World) -> None:
-    assert district.load(select='group:"base_data" or group:"v1"').problems == []
+def test_later_nights_load_the_current_semester_and_all_after_seven_days(district: World) -> None:
+    today = now().date()
+    with clock_at(today):
+        assert district.load(select='group:"base_data" or group:"v1"').problems == []
     current = [[key] for key in district.partitions[1::2]]
-    weekly = after_discovery(district, weekly=True)
-    for job in (BASE_DATA, V1):
-        assert after_discovery(district).partitions(job) == current
-        assert weekly.partitions(job) == [district.partitions[:2], district.partitions[2:]]
+    every = [district.partitions[:2], district.partitions[2:]]
+    for days, expected in ((0, current), (6, current), (7, every)):
+        with clock_at(today + timedelta(days)):
+            requested = after_discovery(district)
+        assert [requested.partitions(job) for job in (BASE_DATA, V1)] == [expected, expected]
 
 
 def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: World) -> None:

@@ -1,7 +1,7 @@
 """Every pod of a district on Kubernetes is `restricted`, and a pod that is not is noticed."""
 
 import copy
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
@@ -40,7 +40,7 @@ BAD: dict[str, list[tuple[str, str, Any]]] = {
         ("pod", "securityContext.runAsNonRoot", None),
         ("container", "securityContext.runAsNonRoot", False),
     ],
-    "Non-root user": [(place, "securityContext.runAsUser", 0) for place in ("pod", "container")],
+    "Non-root user": [(level, "securityContext.runAsUser", 0) for level in ("pod", "container")],
     "Seccomp": [
         ("pod", "securityContext.seccompProfile", None),
         ("container", "securityContext.seccompProfile", {"type": "Unconfined"}),
@@ -57,12 +57,15 @@ BAD: dict[str, list[tuple[str, str, Any]]] = {
 ALSO = {"HostPath volumes": {"Volume types"}}
 
 
-@pytest.fixture(params=["shared", "none"])
+@pytest.fixture(scope="module", params=["shared", "none"])
 def pods_by_role(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Any]]:
-    printed = rendered(tmp_path, monkeypatch, WITHOUT_HOME, "--home", request.param, CAMPUS_LAKE=LAKE)
-    return pods(printed, tmp_path)
+    """The spec of each role's pods, with and without a shared home."""
+    folder = tmp_path_factory.mktemp("district")
+    with pytest.MonkeyPatch.context() as patch:
+        printed = rendered(folder, patch, WITHOUT_HOME, "--home", request.param, CAMPUS_LAKE=LAKE)
+    return pods(printed, folder)
 
 
 def test_every_pod_is_restricted(pods_by_role: dict[str, dict[str, Any]]) -> None:
@@ -74,21 +77,17 @@ def test_every_pod_is_restricted(pods_by_role: dict[str, dict[str, Any]]) -> Non
         assert "/tmp" in values(pod, "containers[*].volumeMounts[*].mountPath")
 
 
-@pytest.mark.parametrize("kind", CONTAINERS)
-@pytest.mark.parametrize(
-    ("control", "place", "path", "value"),
-    [(control.name, *bad) for control in CONTROLS for bad in BAD[control.name]],
-)
-def test_a_violation_of_each_control_is_noticed(
-    pods_by_role: dict[str, dict[str, Any]], control: str, place: str, path: str, value: Any, kind: str
-) -> None:
-    for pod in pods_by_role.values():
-        bad = copy.deepcopy(pod)
-        # A container of the kind, as good as the pod's own.
-        bad[kind] = copy.deepcopy(pod["containers"])
-        *parents, name = path.split(".")
-        target = bad if place == "pod" else bad[kind][0]
-        for parent in parents:
-            target = target[parent]
-        target[name] = value
-        assert set(violations(bad)) == {control} | ALSO.get(control, set())
+def test_a_violation_of_each_control_is_noticed(pods_by_role: dict[str, dict[str, Any]]) -> None:
+    """In a container of each kind, as good as the pod's first."""
+    assert BAD.keys() == {control.name for control in CONTROLS}
+    for role, control, kind in product(ROLES, BAD, CONTAINERS):
+        for level, path, value in BAD[control]:
+            bad = copy.deepcopy(pods_by_role[role])
+            bad[kind] = copy.deepcopy(pods_by_role[role]["containers"])
+            *parents, name = path.split(".")
+            target = bad if level == "pod" else bad[kind][0]
+            for parent in parents:
+                target = target[parent]
+            target[name] = value
+            noticed = set(violations(bad))
+            assert noticed == {control} | ALSO.get(control, set()), (role, kind, level, path)

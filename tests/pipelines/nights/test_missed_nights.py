@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from assets.shared.partitions import ATTENDANCE_WEEKS
 from pipelines.automation.exports import EXPORTS, SITE_JOB
 from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.deliveries.automation import DELIVER
@@ -16,7 +17,7 @@ from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.loads import BASE_DATA
 from pipelines.nights.overdue import Overdue, look_for_overdue
-from pipelines.nights.run_state import ALL_REQUESTED_TAG, EVERY_SEMESTER_TAG
+from pipelines.nights.run_state import ALL_REQUESTED_TAG
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import due_notice
@@ -26,6 +27,8 @@ from pipelines.runs.partition_selection import SCHOOLS_TAG, SELECTED_TAG
 from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of
 from tests.kits.programs.failed_slices import slices_failed
+from tests.kits.truth.attendance_truth import RECORDS
+from tests.kits.worlds.clock import clock_at
 from tests.kits.worlds.night_ticks import carry_out, tick
 from tests.kits.worlds.world import World
 from warehouse.load.logs.writer import standing_rows
@@ -132,6 +135,43 @@ def test_a_job_that_no_night_makes_up_for_is_told_until_it_succeeds(
     assert failed_runs(instance) == [], "nobody has asked for it for so long"
 
 
+def test_a_later_good_run_of_the_same_assets_overtakes(instance: dg.DagsterInstance) -> None:
+    """A person materialized two exports with another asset, and the job of the exports succeeds later."""
+    is_wrong = True
+
+    def asset_of(*path: str) -> dg.AssetsDefinition:
+        @dg.asset(key=dg.AssetKey(path))
+        def export() -> None:
+            if is_wrong:
+                raise dg.Failure("the folder is not there")
+
+        return export
+
+    board, grades = asset_of("exports", "board"), asset_of("exports", "grades")
+    definitions = dg.Definitions([board, grades], jobs=[dg.define_asset_job(EXPORTS, [grades])])
+    chosen, exports = (
+        definitions.resolve_implicit_global_asset_job_def(),
+        definitions.resolve_job_def(EXPORTS),
+    )
+
+    def run(job: dg.JobDefinition, *keys: dg.AssetKey) -> None:
+        job.execute_in_process(instance=instance, asset_selection=keys or None, raise_on_error=False)
+
+    run(chosen)
+    assert len(failed_runs(instance)) == 1
+    is_wrong = False
+    run(exports)
+    assert len(failed_runs(instance)) == 1, "the board is still lacking"
+    run(chosen, board.key)
+    assert failed_runs(instance) == []
+    is_wrong = True
+    run(exports)
+    assert [failed.job for failed in failed_runs(instance)] == [EXPORTS]
+    is_wrong = False
+    run(chosen, grades.key)
+    assert failed_runs(instance) == [], "a person has materialized what the job could not"
+
+
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
     """Two schools of which everything is loaded by a command."""
@@ -139,6 +179,19 @@ def loaded(make_world: Callable[..., World]) -> World:
     world.settings = world.settings.model_copy(update={"reports": ("student_summary",)})
     assert world.load(select=None).problems == []
     return world
+
+
+def test_a_chosen_partition_without_rows_is_materialized(loaded: World) -> None:
+    """A backfill of the UI takes it for failed otherwise. No school has a file of talks, and no lessons are
+    held in the last weeks."""
+    _, definitions = loaded.opened_as_is()
+    job = definitions.resolve_implicit_global_asset_job_def()
+    weeks = loaded.instance.get_dynamic_partitions(ATTENDANCE_WEEKS.name or "")
+    for name, key in (("interventions", loaded.partitions[0]), ("attendance_records", weeks[-1])):
+        asset = dg.AssetKey(["raw", name])
+        result = job.execute_in_process(instance=loaded.instance, asset_selection=[asset], partition_key=key)
+        [event] = result.get_asset_materialization_events()
+        assert (result.success, event.asset_key, event.partition) == (True, asset, key)
 
 
 def looked_at(world: World) -> Overdue:
@@ -193,12 +246,6 @@ def test_a_night_of_some_schools_or_assets_lacks_no_others(loaded: World) -> Non
     assert left_out(loaded) == {}
 
 
-def test_a_weekly_night_loads_the_older_semesters_too(loaded: World) -> None:
-    night(loaded, **{EVERY_SEMESTER_TAG: "true"})
-    places = looked_at(loaded).left_out[101][1]
-    assert {("scores", key) for key in loaded.partitions if key.startswith("101:")} <= {*places}
-
-
 def test_a_night_is_found_behind_syncs_of_many_other_schools(
     loaded: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +281,27 @@ def test_status_and_message_say_what_did_not_come(loaded: World, monkeypatch: py
     assert due.startswith("Due in the night of ") and "2 schools (101, 102): 4" in due
     notice = due_notice(status, loaded.home)
     assert notice and notice.lines[:2] == tuple(line[:300] for line in (failed, due))
+
+
+def test_status_names_slices_that_no_night_read_whole(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nights go on, but load v1 alone."""
+    monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
+    monkeypatch.setattr("pipelines.status.report._has_runs", lambda _: True)
+    [first] = {row["whole_at"].date() for row in standing_rows(loaded.lake) if row["resource"] == "students"}
+    lines: dict[int, list[str]] = {}
+    for days in (0, 7, 8):
+        with clock_at(first + timedelta(days)):
+            assert not days or loaded.load(select='group:"v1"').problems == []
+            night(loaded)
+            to_do = status_of(loaded.settings).to_do
+        lines[days] = [line for line in to_do if line.startswith("Last read whole")]
+    assert lines[0] == lines[7] == [], "the night of the seventh day is still to come"
+    [line] = lines[8]
+    weeks = {row["slice"] for row in standing_rows(loaded.lake, [101]) if row["resource"] == RECORDS}
+    assert line.startswith("Last read whole more than 7 days ago, of 2 schools (101, 102): ")
+    assert f"): {len(weeks)} weeks of attendance and " in line
+    assert "slices of terms, structures, reflections, students, teachers and" in line
+    assert f", the oldest on {first}. " in line and "Run campus sync without --select" in line
 
 
 def test_records_of_dagster_that_cannot_be_read_are_told(

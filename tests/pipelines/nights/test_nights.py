@@ -13,10 +13,10 @@ from loading.connection.runtime import SYNC_ID_TAG
 from loading.partition_keys import partition_key, school_of
 from loading.tables import TABLES
 from pipelines.automation.nightly import SCHOOLS_PER_TICK
-from pipelines.definitions import DISCOVERY, PUBLISH
+from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH
 from pipelines.nights import run_state
 from pipelines.nights.loads import ATTENDANCE, BASE_DATA, INPUTS, LOADS, V1
-from pipelines.nights.run_state import ALL_REQUESTED_TAG, awaits_load_requests
+from pipelines.nights.run_state import ALL_REQUESTED_TAG, RUN_KEY_TAG, awaits_load_requests
 from pipelines.nights.school_night import SCHOOL_NIGHT, STEPS
 from pipelines.publication import after_loads
 from pipelines.publication.after_loads import publish_after_loads
@@ -137,9 +137,19 @@ def test_tiny_schools_share_runs(home: Settings, instance: dg.DagsterInstance) -
 
 
 def asked_publication(settings: Settings, instance: dg.DagsterInstance) -> str | None:
-    """Why no publication is asked for now; None: it is."""
-    sensor = publish_after_loads(settings, DISCOVERY, dg.define_asset_job(PUBLISH))
+    """Why no publication is asked for now; None: it is. The maintenance that comes before it is carried
+    out."""
+    sensor = publish_after_loads(
+        settings, DISCOVERY, dg.define_asset_job(MAINTENANCE), dg.define_asset_job(PUBLISH)
+    )
     evaluation = sensor.evaluate_tick(dg.build_sensor_context(instance=instance))
+    for request in evaluation.run_requests or []:
+        if request.job_name == MAINTENANCE:
+            run = under_way(instance, MAINTENANCE, {**request.tags, RUN_KEY_TAG: request.run_key or ""})
+            assert asked_publication(settings, instance) == "A run of maintenance is under way."
+            # Whether it succeeds or not.
+            instance.report_run_failed(run)
+            return asked_publication(settings, instance)
     return None if evaluation.run_requests else evaluation.skip_message
 
 
@@ -180,6 +190,8 @@ def test_a_publication_waits_for_its_own_cause_from_the_discovery_to_the_last_lo
     record_load(lake, TABLES["students"], Slice.of(_school_id=102), entry)
     instance.report_run_canceled(runs[1])
     assert asked_publication(settings, instance) is None, "the backfill of years holds up no night"
+    assert asked_publication(settings, instance) is None
+    assert instance.get_runs_count(dg.RunsFilter(job_name=MAINTENANCE)) == 1, "once a night"
 
     # What the backfill had loaded by then is in that file, and more of it is waited for.
     monkeypatch.setattr(after_loads, "made_by", lambda _file: models_version(settings.home))

@@ -18,7 +18,7 @@ import duckdb
 import pytest
 from deltalake import write_deltalake
 
-from assets.publication.models import NOTHING_CHANGED
+from assets.publication.models import NOTHING_CHANGED, PUBLISHED
 from campus.contracts.fields import fields
 from campus.registry import RESOURCES
 from loading.tables import TABLES
@@ -35,6 +35,7 @@ from tests.kits.worlds.world import World, differences, publications
 from warehouse.age import PROVEN
 from warehouse.files import STORAGE_VERSION
 from warehouse.load.logs.load_log import now
+from warehouse.publish.publish import ANEW
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
@@ -225,11 +226,13 @@ def test_own_thresholds_are_tried_then_published_and_a_wrong_file_stops_nothing_
     for command, status in (("build", 1), ("thresholds", 2)):
         done = campus(published, command)
         assert (done.exit_code, "Traceback" in done.stderr) == (status, False)
-        assert f"{file}, line 3: there is no indicator 'lateness'; is it lateness_rate?" in done.stderr
+        assert f"{file}, line 3: there is no such indicator; is it lateness_rate?" in done.stderr
     assert published.settings.published.stat().st_ino == before
     file.write_text("school_id,indicator,warning\n101,failed_courses,0\n")
     counted = "SELECT count(*) FILTER (level = 'warning') FROM marts.early_warning"
     [(few,)] = query(published, counted)
+    unknown = campus(published, "thresholds", "--school", "999")
+    assert unknown.exit_code == 1 and "has no school 999" in unknown.stderr
     tried = campus(published, "thresholds", "--school", "101")
     assert (tried.exit_code, tried.stderr) == (0, "") and "Nothing was published" in tried.stdout
     assert query(published, counted) == [(few,)] and published.settings.published.stat().st_ino == before
@@ -393,6 +396,42 @@ def test_a_check_of_a_model_by_itself_reads_what_is_published(published: World) 
     [evaluation] = done.get_asset_check_evaluations()
     assert done.success and evaluation.passed and evaluation.check_name == key.name
     assert published.settings.published.stat().st_mtime_ns == before
+
+
+def materialized(world: World, *assets: dg.AssetKey) -> set[dg.AssetKey]:
+    """Materialize assets as the UI does with those that a person chose. Returns what was materialized."""
+    job = build_definitions(world.settings).resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(instance=world.instance, asset_selection=list(assets))
+    assert result.success
+    return {event.asset_key for event in result.get_asset_materialization_events() if event.asset_key}
+
+
+def test_any_selection_of_models_builds_and_publishes_all(published: World) -> None:
+    """A backfill of all assets asks for models in several runs, and takes what no run materializes for
+    failed."""
+    mart, board = dg.AssetKey(["marts", "grade_student_semester"]), dg.AssetKey(["exports", "board"])
+    before = published.settings.published.stat()
+    assert mart in (reported := materialized(published, mart)) and PUBLISHED not in reported
+    assert {PUBLISHED, board} <= materialized(published, PUBLISHED, board), "a person asked for these"
+    assert published.settings.published.stat().st_ino == before.st_ino
+    (published.home / ANEW).touch()
+    assert {mart, PUBLISHED, dg.AssetKey(["core", "dim_teacher"])} <= materialized(published, mart)
+    assert published.settings.published.stat().st_ino != before.st_ino
+
+
+def test_a_good_build_overtakes_a_failed_run_of_models(published: World) -> None:
+    """Also a build that finds nothing to change, and so has no run."""
+    mart = dg.AssetKey(["marts", "grade_student_semester"])
+    job = build_definitions(published.settings).resolve_implicit_global_asset_job_def()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
+        with open_instance(published.settings) as instance:
+            chosen = job.get_subset(asset_selection={mart})
+            run = instance.create_run_for_job(chosen, asset_selection=frozenset({mart}))
+            instance.report_run_failed(run, "the machine went down")
+    assert "The run __ASSET_JOB failed" in campus(published, "status").stdout
+    assert campus(published, "build").stdout.splitlines() == [NOTHING_CHANGED]
+    assert "__ASSET_JOB" not in campus(published, "status").stdout
 
 
 def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> None:

@@ -14,7 +14,7 @@ from exports.export import Options as ExportOptions
 from exports.export import Written, export
 from pipelines.cli.actions.load import run_build
 from pipelines.cli.actions.sql import run_sql
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
 from pipelines.publication import due_shards
 from pipelines.status.report import _to_do
@@ -79,7 +79,7 @@ def test_a_shard_whose_check_fails_leaves_the_others_published(
     assert district.manifest.shard("0001").problem == ""
 
 
-def test_after_a_night_the_sensor_asks_for_the_shards_that_have_changed_then_for_the_district(
+def test_after_a_night_the_sensor_asks_for_maintenance_then_for_changed_shards_then_for_the_district(
     district: District, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = district.world
@@ -91,7 +91,10 @@ def test_after_a_night_the_sensor_asks_for_the_shards_that_have_changed_then_for
     world.instance.add_run_tags(discovery.run_id, {ALL_REQUESTED_TAG: discovery.run_id})
     before = district.manifest
     monkeypatch.setattr(due_shards, "SHARDS_PER_TICK", 1)
-    unchanged = district.tick(None)
+    upkeep = district.tick(None)
+    assert [request.job_name for request in upkeep.run_requests or []] == [MAINTENANCE]
+    district.carry_out(upkeep)
+    unchanged = district.tick(upkeep.cursor)
     assert not unchanged.run_requests and unchanged.skip_message
     assert "up to 0001" in unchanged.skip_message
     first = district.tick(unchanged.cursor)

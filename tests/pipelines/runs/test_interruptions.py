@@ -22,8 +22,8 @@ from pipelines.lake.opening import lake_of
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.run_state import last_discovery
 from pipelines.runs.instance import open_instance
-from pipelines.runs.interrupted_runs import GONE_CLOSED, PROCESS_TAG, close_gone_runs
-from pipelines.runs.launchers import LAUNCHER_TAG
+from pipelines.runs.interrupted_runs import close_gone_runs, closed_run
+from pipelines.runs.launchers import LAUNCHER_TAG, PROCESS_TAG
 from pipelines.runs.partition_selection import SCHOOL_TAG, school_tags
 from pipelines.runs.writer_locks import Busy, live_writers, writing
 from pipelines.settings.settings import Settings
@@ -131,7 +131,7 @@ def test_a_run_whose_process_is_gone_is_closed_and_no_other(
         elsewhere = run_of(instance, {})
         assert close_gone_runs(instance, settings) == []
         ended(holder)
-        assert close_gone_runs(instance, settings) == [GONE_CLOSED.format(job=PUBLISH)]
+        assert close_gone_runs(instance, settings) == [closed_run(killed)]
         statuses = {run.run_id: run.status for run in instance.get_runs()}
         assert statuses == {
             killed.run_id: dg.DagsterRunStatus.FAILURE,
@@ -151,7 +151,7 @@ def test_a_run_that_never_started_is_closed_and_the_reason_told(
         assert close_gone_runs(instance, settings) == [], "it may be about to be queued"
         monkeypatch.setattr("pipelines.runs.interrupted_runs.LAUNCHED_WITHIN", timedelta(seconds=-5))
         assert close_gone_runs(instance, settings) == [
-            "discovery: a run that never started was closed; launch it again."
+            f"Closed run {cut_off.run_id[:8]} (discovery): it never started; launch it again."
         ]
         statuses = {run.run_id: run.status for run in instance.get_runs()}
         assert statuses[cut_off.run_id] is dg.DagsterRunStatus.FAILURE
@@ -159,6 +159,23 @@ def test_a_run_that_never_started_is_closed_and_the_reason_told(
         [failed] = failed_runs(instance)
         assert failed.why.startswith("This run never started: its launch was interrupted")
         assert last_discovery(instance, DISCOVERY) is None, "no loads follow it, and no publication waits"
+
+
+def test_a_launched_run_that_no_process_begins_is_closed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The UI was killed between the launch and the start of the process."""
+
+    @dg.job(name=PUBLISH)
+    def job() -> None: ...
+
+    with open_instance(settings) as instance:
+        starting = dg.DagsterRunStatus.STARTING
+        launched = instance.create_run_for_job(job, status=starting)
+        instance.create_run_for_job(job, status=starting, tags={PROCESS_TAG: "another-1-2026.run"})
+        assert close_gone_runs(instance, settings) == [], "its process may be about to begin"
+        monkeypatch.setattr(dg.DagsterInstance, "run_monitoring_start_timeout_seconds", -5)
+        assert close_gone_runs(instance, settings) == [closed_run(launched)]
 
 
 def test_a_command_of_another_machine_has_an_hour_to_start(

@@ -24,10 +24,11 @@ from dagster._scheduler.scheduler import launch_scheduled_runs
 from pipelines.cli.command_session import read_only_tags
 from pipelines.district.queues import TASK_TAG
 from pipelines.runs.instance import CONFIG
-from pipelines.runs.interrupted_runs import GONE_CLOSED, PROCESS_TAG, close_gone_runs
+from pipelines.runs.interrupted_runs import close_gone_runs, closed_run
 from pipelines.runs.launchers import (
     A_PERSON,
     LAUNCHER_TAG,
+    PROCESS_TAG,
     NamedLaunches,
     is_of_a_command,
     launcher_of,
@@ -166,7 +167,7 @@ def test_another_try_of_a_command_has_a_process_of_its_own(tmp_path: Path) -> No
         elsewhere = instance.create_run_for_job(night, tags={PROCESS_TAG: "other-1.json"}, status=under_way)
         watched = gone.tags | {TASK_TAG: "a task"}
         by_a_worker = instance.create_run_for_job(night, tags=watched, status=under_way)
-        assert close_gone_runs(instance, Settings(home=tmp_path)) == [GONE_CLOSED.format(job="night")]
+        assert close_gone_runs(instance, Settings(home=tmp_path)) == [closed_run(gone)]
         ends = {run.run_id: run.status for run in instance.get_runs()}
     going_on = dict.fromkeys([tried.run_id, elsewhere.run_id, by_a_worker.run_id], under_way)
     assert ends == going_on | {gone.run_id: dg.DagsterRunStatus.FAILURE}

@@ -21,6 +21,7 @@ from pipelines.runs.instance import open_instance
 from pipelines.runs.writer_locks import writing
 from pipelines.settings.options import DatasetOptions, Options
 from pipelines.settings.settings import Settings
+from pipelines.status import report
 from pipelines.status.report import SchoolStatus, Status, ago, status_of
 from pipelines.status.school_groups import name_schools
 from pipelines.status.text import GROUPS, MOST_LINES, MOST_ROWS, failure_lines, rows_of, summary_of
@@ -30,6 +31,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOGS
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, record_failure, record_load, stay_in_quarantine
+from warehouse.load.logs.maintenance_runs import record_maintenance
 from warehouse.load.logs.writer import standing_rows
 
 AT = datetime(2026, 3, 2, 7, 0)
@@ -102,6 +104,25 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     to_do = [words for words in output.splitlines() if words.startswith("To do:")]
     assert to_do and all(text(words) in page for words in to_do)
     assert "| 103 |  | never |" in page
+
+
+def test_maintenance_is_an_account_and_a_week_without_it_a_thing_to_do(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lake_of(settings)
+    assert not any("aintenance" in line for line in status_of(settings).notes), "a new lake"
+    today = now()
+    monkeypatch.setattr(report, "now", lambda: today + timedelta(days=8))
+    assert f"The lake was not maintained since {today:%Y-%m-%d}: " in " ".join(status_of(settings).to_do)
+    began = today + timedelta(days=6)
+    removed = {"files": 1234, "bytes": 2_500_000, "loads": 0, "personal_rows": 2, "history_rows": None}
+    record_maintenance(lake, {"started_at": began, "finished_at": began, **removed})
+    status = status_of(settings)
+    assert not any("not maintained" in line for line in status.to_do)
+    assert (
+        f"Last maintenance of the lake: {began:%Y-%m-%d %H:%M}, removed 1,234 files (2.5 MB), the personal "
+        "columns of 2 deleted rows." in status.notes
+    )
 
 
 def test_what_was_never_loaded_is_named_and_no_last_good_rows_are_promised(

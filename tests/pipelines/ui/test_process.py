@@ -3,23 +3,33 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import duckdb
 import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
+
+from pipelines.lake.opening import lake_of
+from pipelines.settings.settings import Settings
+from tests.kits.programs.command_line import campus
+from warehouse.files import locked
+from warehouse.lake.logs.tables import LOGS
+from warehouse.publish.build import models_version
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SUBPROTOCOL = Subprotocol("graphql-ws")
@@ -67,8 +77,13 @@ class Ui:
 
 
 def children(parent: int) -> list[int]:
-    pids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [int(pid) for pid in pids]
+    """The processes that any thread of a process has started."""
+    pids: list[int] = []
+    for file in Path(f"/proc/{parent}/task").glob("*/children"):
+        # A thread may end just now.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            pids += map(int, file.read_text().split())
+    return pids
 
 
 def descendants(parent: int) -> Iterator[int]:
@@ -281,6 +296,56 @@ def is_alive(group: int) -> bool:
         if int(its_group) == group and state != "Z":
             return True
     return False
+
+
+STEPS = '{runOrError(runId: "%s") {... on Run {stepStats {status}}}}'
+EXPORT = f'launchRun(executionParams: {{selector: {{{CODE}, jobName: "exports"}}}}) '
+
+
+def published_without_rows(home: Path) -> None:
+    """A lake, and a published file of this version. Exports open the file after they have locked their
+    folder."""
+    lake_of(Settings(home=home)).ensure(LOGS)
+    with duckdb.connect(str(home / "campus.duckdb")) as con:
+        con.execute("CREATE SCHEMA quality")
+        con.execute("CREATE TABLE quality.publication AS SELECT ? AS models_version", [models_version(home)])
+
+
+@pytest.mark.slow
+def test_commands_close_runs_of_a_killed_ui(new_home: Callable[[], Path], tmp_path: Path) -> None:
+    """The whole UI is killed during an export, as by the system or a loss of power. No command closes the
+    run before."""
+    home = new_home()
+    published_without_rows(home)
+    (home / "exports").mkdir()
+    environment = {"CAMPUS_HOME": str(home), "CAMPUS_BASE_URL": "http://127.0.0.1:9"}
+    environment |= {"CAMPUS_CLIENT_ID": "c", "CAMPUS_CLIENT_SECRET": "s"}
+    forget = ("forget", "--school", "999", "--dry-run")
+    with locked(home / "exports"), running(home) as started:
+        launched = started.ask(f"mutation {{{EXPORT} {{... on LaunchRunSuccess {{run {{runId}}}}}}}}")
+        run_id = launched["data"]["launchRun"]["run"]["runId"]
+        while not started.ask(STEPS % run_id)["data"]["runOrError"]["stepStats"]:
+            time.sleep(0.2)
+        alive = campus(tmp_path, *forget, **environment)
+        assert (alive.exit_code, alive.stderr.count("\n")) == (1, 1)
+        assert f"1 run is under way, such as exports ({run_id[:8]})" in alive.stderr
+        backed_up = campus(tmp_path, "backup", "--first", str(tmp_path / "alive"), **environment)
+        assert backed_up.exit_code == 0 and "Closed" not in backed_up.stdout, backed_up.output
+        for pid in [*descendants(started.process.pid), started.process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        started.process.wait(PATIENCE)
+        assert len(list((home / "writers").glob("*.run"))) == 1, "the run has not ended by itself"
+    closed = f"Closed run {run_id[:8]} (exports), launched by a person in the UI: its process is gone."
+    for command in (forget, ("backup", "--first", str(tmp_path / "after")), ("sync",)):
+        copy = tmp_path / command[0]
+        shutil.copytree(home, copy)
+        result = campus(tmp_path, *command, **environment | {"CAMPUS_HOME": str(copy)})
+        assert closed in result.stdout.splitlines(), command
+        assert "under way" not in result.output, command
+        assert closed not in campus(tmp_path, *command, **environment | {"CAMPUS_HOME": str(copy)}).stdout
+    environment |= {"CAMPUS_HOME": str(tmp_path / "restored")}
+    restored = campus(tmp_path, "restore", str(tmp_path / "alive"), **environment)
+    assert f"Closed run {run_id[:8]} (exports), launched by a person in the UI: " in restored.stdout
 
 
 SCORES = 'path: ["raw", "scores"]'

@@ -25,6 +25,7 @@ from pipelines.notices.automation import STATUS
 from pipelines.runs.instance import open_instance
 from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START, SCHOOL_TAG
+from pipelines.status.report import status_of
 from tests.kits.cases import the_rest_slow
 from tests.kits.servers.browser import BROWSER, DRIVER, Page, browser
 from tests.kits.worlds.world import World
@@ -350,6 +351,37 @@ def test_the_daemon_publishes_what_the_command_line_loaded(operator: Operator) -
     launchers = {tags_of(run).get(LAUNCHER_TAG) for run in runs(operator).values()}
     assert {"a person in the UI", "the sensor publish_after_loads"} <= launchers
     assert operator.world.settings.published.exists()
+
+
+ASSETS = "{assetNodes {assetKey {path} isMaterializable}}"
+BACKFILL = (
+    "mutation ($backfill: LaunchBackfillParams!) {launchPartitionBackfill(backfillParams: $backfill) "
+    "{... on LaunchBackfillSuccess {backfillId}}}"
+)
+BACKFILL_RUNS = (
+    "query ($id: String!) {partitionBackfillOrError(backfillId: $id) "
+    "{... on PartitionBackfill {status runs(limit: 100) {status}}}}"
+)
+
+
+@pytest.mark.slow
+def test_materialize_all_ends_well(operator: Operator) -> None:
+    """What the button sends: all assets, which have several kinds of partitions. The daemon makes a dozen
+    runs of them; some are of a few models."""
+    operator.leave_page()
+    nodes = operator.query(ASSETS)["assetNodes"]
+    keys = [{"path": node["assetKey"]["path"]} for node in nodes if node["isMaterializable"]]
+    everything = {"tags": [], "assetSelection": keys, "allPartitions": True}
+    backfill_id = operator.query(BACKFILL, backfill=everything)["launchPartitionBackfill"]["backfillId"]
+
+    def ended() -> Any:
+        backfill = operator.query(BACKFILL_RUNS, id=backfill_id)["partitionBackfillOrError"]
+        return backfill if backfill["status"] not in ("REQUESTED", "COMPLETING", "FAILING") else None
+
+    backfill = wait_for("the backfill has ended", ended, 3 * TIMEOUT)
+    assert {run["status"] for run in backfill["runs"]} == {"SUCCESS"}
+    assert backfill["status"] == "COMPLETED_SUCCESS"
+    assert not [line for line in status_of(operator.world.settings).to_do if " failed, last at " in line]
 
 
 def test_the_workspace_file_is_valid(operator: Operator) -> None:

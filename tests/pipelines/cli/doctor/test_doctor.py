@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import pytest
 from pydantic import SecretStr
 
 from campus.registry import BASE_DATA, RESOURCES, V1_DATA
-from pipelines.cli.doctor import needed_scopes, run_doctor
+from pipelines.cli.doctor import examination, needed_scopes, run_doctor
+from pipelines.lake.opening import lake_of
 from pipelines.settings.options import InboxOptions, Options, WriteOptions
 from pipelines.settings.settings import Settings
 from simulator.process import running
+from warehouse.lake.logs.tables import LOGS
+from warehouse.load.logs.load_log import now
 
 TOKEN = b'{"access_token": "t", "token_type": "Bearer", "expires_in": 3600}'
 
@@ -79,6 +83,19 @@ def test_a_home_that_cannot_be_written_is_a_finding(
         status = run_doctor(settings_for(home, base_url))
     assert status == 1
     assert f"CAMPUS_HOME: {home} cannot be written: Not a directory." in capsys.readouterr().out
+
+
+def test_a_lake_without_maintenance_for_a_week_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = now()
+    lake_of(Settings(home=tmp_path)).ensure(LOGS)
+    with answering(b"[]") as base_url:
+        run_doctor(settings_for(tmp_path, base_url))
+        assert "not maintained" not in capsys.readouterr().out
+        monkeypatch.setattr(examination, "now", lambda: today + timedelta(days=8))
+        run_doctor(settings_for(tmp_path, base_url))
+    assert f"!! The lake was not maintained since {today:%Y-%m-%d}: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("unlisted", ["ignored", "422"])
