@@ -17,13 +17,13 @@ class RowSet:
     requests: frozenset[PageRequest]
     # Another reading with the same rows proves something.
     is_conclusive: bool = True
-    # Rows of the last page, where the pass ended at pages that came again. Such pages may be in the middle as
-    # well, so the same rows in pages of this size prove nothing.
-    repeated: int | None = None
+    # Sizes of pages in which the same rows prove nothing. Without keys or a count, an order that changes with the
+    # size shows the same wrong rows again, and pages that came again at the end may be in the middle as well.
+    weak_sizes: Set[int] = frozenset()
 
     def proves(self, earlier: "RowSet") -> bool:
         """Whether these rows are those of an earlier reading, and prove that they are all."""
-        same_pages = self.repeated is not None and self.repeated == earlier.repeated
+        same_pages = self.weak_sizes & earlier.weak_sizes
         return self.is_conclusive and self.keys == earlier.keys and not same_pages
 
 
@@ -85,9 +85,12 @@ class Proof:
         if pass_.is_endless:
             # Each row may have come any number of times, so no row counts.
             return Verdict(NO_ROWS, False, "the pages go on without an end: their order seems to change")
-        repeated = pass_.longest if pass_.ends_in_repeats else None
+        weak_sizes = {pass_.size, pass_.longest if pass_.ends_in_repeats else pass_.size}
         keys = counted(pass_.keys, pass_.total).keys
-        rows = RowSet(keys, frozenset(pass_.requests), pass_.is_conclusive, repeated)
+        needs_sizes = self._keep_duplicates or pass_.is_uncounted
+        rows = RowSet(
+            keys, frozenset(pass_.requests), pass_.is_conclusive, weak_sizes if needs_sizes else frozenset()
+        )
         is_confirmed = any(rows.proves(earlier) for earlier in self._readings)
         self._readings.append(rows)
         if is_confirmed and (pass_.is_uncounted or pass_.total == len(rows.keys)):

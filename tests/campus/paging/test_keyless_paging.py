@@ -106,6 +106,14 @@ def test_pages_in_any_order_that_never_end_are_given_up_and_none_is_handed_on() 
     assert "without an end" in reading.outcome.note
 
 
+@pytest.mark.parametrize("per_page", range(1, 13))
+def test_an_order_that_changes_with_the_size_of_pages_is_not_proven(per_page: int) -> None:
+    """Pages of a size that comes twice then have the same wrong rows twice."""
+    platform = Listing([*range(70)], refuses_whole=True, shuffles=True)
+    reading = read(paging_of(per_page), platform, most=1_000)
+    assert not reading.outcome.complete
+
+
 few_kinds = st.lists(st.sampled_from("aabbbcdefg"), min_size=1, max_size=12)
 
 

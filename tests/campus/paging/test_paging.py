@@ -280,6 +280,13 @@ def test_a_total_out_of_thin_air_is_not_followed(phantoms: int) -> None:
     assert not reading.outcome.complete
 
 
+@pytest.mark.parametrize("per_page", range(1, 13))
+def test_an_uncounted_order_that_changes_with_the_size_of_pages_is_not_proven(per_page: int) -> None:
+    """Pages of a size that comes twice then miss the same rows twice."""
+    platform = Listing([*range(70)], headers=False, refuses_whole=True, shuffles=True)
+    assert not read(page_by_number(per_page=per_page), platform).outcome.complete
+
+
 def test_a_list_that_grows_faster_than_it_is_read_is_left_some_time() -> None:
     paging = page_by_number(per_page=10, unpaged_limit=0, max_passes=2)
     reading = read(paging, listing(50, growth=15), most=150)
