@@ -40,8 +40,23 @@ def new_lake(tmp_path_factory: pytest.TempPathFactory) -> NewLake:
     return copy
 
 
-# Each test of a lake is one on a disk and one on a store of objects, where it takes a second.
-@pytest.fixture(params=["disk", pytest.param("s3", marks=pytest.mark.slow)])
+#: What speaks to the lake's place itself: it is tried on a store of objects too, where a test takes a second.
+ON_STORES = (
+    "warehouse/lake/",
+    "warehouse/load/test_snapshots.py",
+    "warehouse/forgetting/",
+    "warehouse/maintenance/",
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "lake" in metafunc.fixturenames:
+        is_on_stores = any(part in str(metafunc.definition.path) for part in ON_STORES)
+        stores = [pytest.param("s3", marks=pytest.mark.slow)] if is_on_stores else []
+        metafunc.parametrize("lake", ["disk", *stores], indirect=True)
+
+
+@pytest.fixture
 def lake(request: pytest.FixtureRequest, tmp_path: Path, new_lake: NewLake) -> Lake:
     """An empty lake: on a disk, at a path that quoting would break, or in a store of objects."""
     if request.param == "disk":
