@@ -2,9 +2,9 @@
 
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
+import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,24 +16,25 @@ ROOT = Path(__file__).parents[1]
 def worktree(commit: str) -> Iterator[Path]:
     """Check a commit out into a temporary folder, with a `.venv`, until the block ends.
 
-    Raises subprocess.CalledProcessError for a commit that git does not know."""
+    Raises subprocess.CalledProcessError, with git's message, for a commit that git does not know."""
     folder = Path(tempfile.mkdtemp())
     tree = folder / "tree"
     try:
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
-        _make_environment(tree)
+        _git("worktree", "add", "--quiet", "--detach", str(tree), commit)
+        make_environment(tree / ".venv", tree)
         yield tree
     finally:
         shutil.rmtree(folder)
-        subprocess.run([*git, "prune"], check=True)
+        _git("worktree", "prune")
 
 
-def _make_environment(tree: Path) -> None:
-    """Make a `.venv` that has the packages of this one, and the tree in place of the installed project."""
-    environment = tree / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+def make_environment(environment: Path, tree: Path) -> Path:
+    """Make a virtual environment that has the packages of this one, and the tree in place of the installed
+    project. Returns its folder of packages."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
     [packages] = environment.glob("lib/python*/site-packages")
+    # A folder of packages that such a file names is searched, but its own .pth files, as of the installed
+    # project, are not read.
     (packages / "tree.pth").write_text(f"{tree}\n{sysconfig.get_path('purelib')}\n", encoding="utf-8")
     for program in Path(sysconfig.get_path("scripts")).iterdir():
         if not program.is_file() or program.name.startswith(("python", "activate", "Activate")):
@@ -46,3 +47,8 @@ def _make_environment(tree: Path) -> None:
         else:
             (environment / "bin" / program.name).symlink_to(program)
     (environment / "installed").touch()
+    return packages
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, stderr=subprocess.PIPE, text=True)

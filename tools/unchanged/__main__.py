@@ -21,8 +21,9 @@ from tools.unchanged.clock import LIBRARY
 from tools.unchanged.compare import Comparison, Finding, compare_world, text_differences
 from tools.unchanged.record import RECORD, record_world, write_lines
 from tools.unchanged.steps import World
-from tools.unchanged.versions import PRESENT_ROOT, CannotCompare, Commands, Stopped, Version
+from tools.unchanged.versions import CannotCompare, Commands, Stopped, Version
 from tools.unchanged.worlds import WORLDS
+from tools.worktree import ROOT, worktree
 
 #: Files of the repository that users copy.
 SAMPLES = ("docs/campus.yaml", "docs/how-to/roster.csv")
@@ -68,11 +69,11 @@ def compare_versions(commit: str, worlds: Sequence[World], folder: Path) -> Comp
     for side in sides:
         side.mkdir()
     comparison = Comparison()
-    with versions.base_checkout(commit, sides[0]) as base_root:
+    with worktree(commit) as base_root:
         compare_samples(comparison, base_root)
         commands = Commands()
         base = Version.of("base", base_root, sides[0], commands)
-        present = Version.of("present", PRESENT_ROOT, sides[1], commands)
+        present = Version.of("present", ROOT, sides[1], commands)
         surprises = run_worlds(worlds, {sides[0]: base, sides[1]: present}, commands)
     with ThreadPoolExecutor(2) as pool:
         records = ([world_folder(side, world) / RECORD for world in worlds] for side in sides)
@@ -121,7 +122,7 @@ def compare_samples(comparison: Comparison, base_root: Path) -> None:
     for name in SAMPLES:
         base, present = (
             path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            for path in (base_root / name, PRESENT_ROOT / name)
+            for path in (base_root / name, ROOT / name)
         )
         comparison.counts["files"] += 1
         if lines := list(text_differences(base, present)):

@@ -5,16 +5,14 @@ has a virtual environment: the folder of the version, then the installed package
 
 import json
 import subprocess
-import sys
 import threading
 import tomllib
-import venv
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PRESENT_ROOT = Path(__file__).parents[2]
+from tools.worktree import ROOT, make_environment
+
 #: The exit status of a process that would run the code of the wrong version.
 WRONG_CODE = 97
 #: Runs a command of the version in the folder `root`.
@@ -67,12 +65,7 @@ class Version:
 
         folder: where to make the virtual environment."""
         environment = folder / "venv"
-        venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
-        [packages] = environment.glob("lib/python*/site-packages")
-        installed = [path for path in sys.path if path.endswith("site-packages")]
-        # A folder of packages that such a file names is searched, but its own .pth files, as of the installed
-        # project, are not read.
-        (packages / "version.pth").write_text("\n".join([str(root), *installed]), encoding="utf-8")
+        packages = make_environment(environment, root)
         (packages / "sitecustomize.py").write_text(SITE, encoding="utf-8")
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         module, _, function = project["scripts"]["campus"].partition(":")
@@ -146,24 +139,9 @@ class Commands:
             process.terminate()
 
 
-@contextmanager
-def base_checkout(commit: str, folder: Path) -> Iterator[Path]:
-    """A worktree of the commit in `folder` within the block."""
-    root = folder / "checkout"
-    try:
-        git("worktree", "add", "--quiet", "--detach", str(root), commit)
-        yield root
-    finally:
-        if root.exists():
-            git("worktree", "remove", "--force", str(root))
-        git("worktree", "prune")
-
-
 def git(*arguments: str) -> str:
     """The output of git in the present version. Raises CannotCompare with the message of git."""
-    completed = subprocess.run(
-        ["git", *arguments], cwd=PRESENT_ROOT, capture_output=True, text=True, check=False
-    )
+    completed = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise CannotCompare(f"git {arguments[0]}: {completed.stderr.strip()}")
     return completed.stdout.strip()
