@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests unchanged bench-setup lock
+.PHONY: install setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests pairs unchanged bench-setup lock
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
@@ -94,7 +94,11 @@ diagram: setup
 
 # After a change of requests: the golden files that tests/end_to_end/requests compares with (docs/how-to/extending.md).
 requests: setup
-	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/end_to_end/requests
+	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 0 -m "slow or not slow" tests/end_to_end/requests
+
+# After a new option of the simulator: platforms that hold every pair of choices. Then `make requests`.
+pairs: setup
+	$(BIN)/python -m tests.kits.readings.pairs
 
 # After a rebuild: what users see differently since a commit, in words: make unchanged BASE=main (CONTRIBUTING.md).
 unchanged: setup

@@ -1,10 +1,10 @@
 """How `make test` deals the tests to its three processes: two cores, and one that waits.
 
-A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
-tests/warehouse/models count as one, since they share dbt's builds. One process takes the files that mostly
-wait, one after the other: while two wait at once, a core has nothing to do. The others take the rest, and all
-three take what is left at the end. What takes longest comes first, so that no process waits long for the
-others at the end. A fixture of scope `session` is made once in each process.
+A file is not divided: its tests share what is costly to make, such as a world or a browser. The files of
+tests/warehouse/models count as one, since they share dbt's builds. The cases of DIVIDED share nothing. One
+process takes the files that mostly wait, one after the other: while two wait at once, a core has nothing to
+do. The others take the rest, and all three take what is left at the end. What takes longest comes first, so
+that no process waits long for the others at the end. A fixture of scope `session` is made once a process.
 """
 
 import gc
@@ -41,6 +41,7 @@ os.umask(os.umask(UMASK) | UMASK)
 #: When the time of a run is up, in seconds since 1970 (.ci/run): slow tests that have not begun are left out.
 END = float(os.environ.get("TESTS_END", "inf"))
 UNDIVIDED = "tests/warehouse/models/"
+DIVIDED = "tests/end_to_end/requests/test_two_nights.py"
 # What mostly waits: for a browser, a kill, a second try, a platform or a server that is away.
 WAITING = (
     "tests/pipelines/ui/test_ui.py",
@@ -72,6 +73,62 @@ LONGEST = (
 )
 
 
+#: Left to `make test-slow`: they take half of the suite's CPU seconds, and run few lines that no others run.
+SLOW = (
+    "tests/end_to_end/attendance/test_attendance.py",
+    "tests/end_to_end/attendance/test_teaching_weeks.py",
+    "tests/end_to_end/datasets/test_faults.py",
+    "tests/end_to_end/datasets/test_syncs.py",
+    "tests/end_to_end/datasets/test_words.py",
+    "tests/end_to_end/deletions/test_rejoining.py",
+    "tests/end_to_end/deletions/test_who_left.py",
+    "tests/end_to_end/homes/",
+    "tests/end_to_end/platforms/",
+    "tests/end_to_end/privacy/",
+    "tests/end_to_end/readings/test_faults.py",
+    "tests/end_to_end/syncs/test_closed_semesters.py",
+    "tests/end_to_end/syncs/test_drift.py",
+    "tests/end_to_end/syncs/test_followed_changes.py",
+    "tests/end_to_end/syncs/test_incremental.py",
+    "tests/end_to_end/syncs/test_log_commits.py",
+    "tests/end_to_end/syncs/test_sync.py",
+    "tests/end_to_end/syncs/test_v1.py",
+    "tests/house/test_site.py",
+    "tests/pipelines/automation/test_automation.py",
+    "tests/pipelines/cli/commands/test_extracts.py",
+    "tests/pipelines/nights/test_missed_nights.py",
+    "tests/pipelines/nights/test_nights.py",
+    "tests/pipelines/publication/test_audiences.py",
+    "tests/pipelines/publication/test_published_levels.py",
+    "tests/pipelines/publication/test_publishing.py",
+    "tests/pipelines/settings/test_file_modes.py",
+    "tests/pipelines/shared/test_rates.py",
+    "tests/pipelines/ui/test_process.py",
+    "tests/pipelines/ui/test_ui.py",
+    "tests/pipelines/writes/test_roster_warehouse.py",
+    "tests/simulator/datasets/test_datasets.py",
+    "tests/simulator/school/test_school.py",
+    "tests/warehouse/lake/test_open_tables.py",
+    "tests/warehouse/lake/test_processes.py",
+    "tests/warehouse/models/exports/test_accessibility.py",
+    "tests/warehouse/models/exports/test_board_across_years.py",
+    "tests/warehouse/models/exports/test_board_of_all.py",
+    "tests/warehouse/models/exports/test_nightly_site.py",
+    "tests/warehouse/models/exports/test_site.py",
+    "tests/warehouse/models/marts/early_warning/test_backtest.py",
+    "tests/warehouse/models/marts/early_warning/test_early_warning_history.py",
+    "tests/warehouse/models/marts/test_credit_readings.py",
+    "tests/warehouse/models/marts/test_grade_levels.py",
+    "tests/warehouse/models/marts/test_never_loaded.py",
+    "tests/warehouse/models/marts/test_score_readings.py",
+    "tests/warehouse/models/other_programs/test_contract.py",
+    "tests/warehouse/models/project/test_compiled_models.py",
+    "tests/warehouse/models/project/test_dbt_agrees.py",
+    "tests/warehouse/models/quality/test_as_of.py",
+    "tests/writeback/roster/test_kill.py",
+)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out a slow test, and say so, rather than have the whole run stopped."""
@@ -83,6 +140,8 @@ class ByFile(LoadFileScheduling):
     """Deals out files, UNDIVIDED as if it were one. The first process gets those that mostly wait."""
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(DIVIDED):
+            return nodeid
         return UNDIVIDED if nodeid.startswith(UNDIVIDED) else super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
@@ -132,9 +191,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first."""
     items.sort(key=_rank)
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 def _rank(item: pytest.Item) -> int:

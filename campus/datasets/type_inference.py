@@ -31,7 +31,7 @@ from campus.registry import DATASETS
 # The specification reads datasets by a key of this name.
 ID = "id"
 # Rows of the first page. A platform may refuse so many, and is asked for fewer.
-_PAGE_SIZES = (1_000, 100, 20)
+_PAGE_SIZES = (1_000, 100, 20, 5)
 _MOST_DIGITS = DECIMAL.precision - DECIMAL.scale
 # The kind that holds all values of two kinds.
 _WIDER = {

@@ -17,8 +17,8 @@ class RowSet:
     requests: frozenset[PageRequest]
     # Another reading with the same rows proves something.
     is_conclusive: bool = True
-    # Sizes of pages in which the same rows prove nothing. Without keys or a count, an order that changes with the
-    # size shows the same wrong rows again, and pages that came again at the end may be in the middle as well.
+    # Sizes of pages in which the same rows prove nothing. Without keys or a count, an order that changes with
+    # the size shows the same wrong rows again, and pages that came again at the end may be in the middle too.
     weak_sizes: Set[int] = frozenset()
 
     def proves(self, earlier: "RowSet") -> bool:

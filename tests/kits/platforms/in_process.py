@@ -1,7 +1,7 @@
 """A simulated platform in this process: quicker to set up than one of its own, with the same hand in it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -44,17 +44,29 @@ class _Plain(httpx.BaseTransport):
 def platform(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
     """A platform with these options of `simulator.process.running`, and a plain session with it. While the
     block lasts, every client of the project asks it."""
+    app = _application(options)
 
     def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
         return httpx.ASGITransport(app)
 
-    defaults = {option.name: option.default for kind in (Size, Access, Readings) for option in fields(kind)}
-    app = Application(Settings.of(CLIENT_ID, CLIENT_SECRET, **defaults | options), FaultPlan())
-    with (
-        patch.object(transport, "_open_engine", engine),
-        httpx.Client(base_url=ADDRESS, transport=_Plain(app)) as session,
-    ):
+    with patch.object(transport, "_open_engine", engine), _session(app) as session:
         yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session
+
+
+@contextmanager
+def platform_beside(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
+    """A platform as `platform` makes it, which no client of the project asks."""
+    with _session(_application(options)) as session:
+        yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session
+
+
+def _application(options: Mapping[str, Any]) -> Application:
+    defaults = {option.name: option.default for kind in (Size, Access, Readings) for option in fields(kind)}
+    return Application(Settings.of(CLIENT_ID, CLIENT_SECRET, **{**defaults, **options}), FaultPlan())
+
+
+def _session(app: Application) -> httpx.Client:
+    return httpx.Client(base_url=ADDRESS, transport=_Plain(app))
 
 
 def client(specs: Sequence[ResourceSpec], **settings: Any) -> Client:

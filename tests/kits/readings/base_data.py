@@ -134,11 +134,11 @@ def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Ite
         "" if "expand" in ignored else EXPANDED.get(name, ""),
     )
     if name == "class_members" and "with_trashed" in ignored:
-        # of a deleted class that nobody shows nobody can ask for the members
+        # Nobody can ask a deleted class that nobody shows for its members, but some list all members at once.
         deleted = {
             entry["key"] for entry in simulator.rows("classes", SCHOOL, semester_id) if entry["trashed"]
         }
-        entries = [entry for entry in entries if entry["parent"] not in deleted]
+        entries = [entry for entry in entries if entry["parent"] not in deleted or "class_id" in entry["row"]]
     if name in ("assessment_items", "scores"):
         # what an assessment that is gone has left behind is nowhere to be seen
         assessments = {entry["key"] for entry in simulator.rows("assessments", SCHOOL, semester_id)}

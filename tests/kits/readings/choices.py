@@ -1,6 +1,8 @@
-"""The choices of a platform where the specification is open, one at a time: new options too."""
+"""The choices of a platform where the specification is open: those of new options too."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from simulator.readings import Readings
@@ -10,35 +12,38 @@ Reading = dict[str, Any]
 #: The name of the reading without options.
 PLAIN = "plain"
 
-# How the names of choices begin that concern v1 and attendance alone.
-OF_V1 = (
-    *("v1_", "week_start", "left_", "student_ids", "session_", "unrecorded", "rate_decimals"),
-    *("absent_from_duty", "user_fields"),
-)
-OF_DATASETS = ("dataset_", "v3_prefix")
-OF_REPORTS = ("report_", "v3_prefix")
-# Of writes and pushes, which no load meets.
+#: How the names of options begin that no load meets: of writes and pushes.
 OF_WRITERS = (
     *("write_", "created_", "user_change", "user_put", "outer_id_", "usin_", "deaf_", "taken", "four_byte_"),
     *("unmentioned_", "unknown_marks", "form_", "bare_answers", "live_", "push_"),
 )
+#: Options besides those that are choices, and their values.
+NUMBERS: Mapping[str, Sequence[object]] = {
+    "max_per_page": (100, 20, 7),
+    "v1_max_per_page": (100, 7),
+    "max_url": (8000, 600),
+}
+#: Parameters that a platform may ignore: each is an option, of the values "heeded" and "ignored".
+IGNORED = ("id_egt", "id_elt", "limit", "paginated", "per_page", "sort", "with_trashed")
 
 
-def choices(*starts: str, others: bool = False) -> list[Reading]:
-    """The simulator's choices other than its defaults whose names start so; `others`: whose names do not."""
-    return [
-        {option.name: choice}
+@cache
+def choices_by_option() -> Mapping[str, Sequence[object]]:
+    """The choices of each option that a load may meet, the default first."""
+    choices = {
+        option.name: option.metadata["choices"]
         for option in fields(Readings)
-        for choice in option.metadata.get("choices", ())
-        if choice != option.default
-        and not option.name.startswith(OF_WRITERS)
-        and option.name.startswith(starts) != others
-    ]
+        if "choices" in option.metadata and not option.name.startswith(OF_WRITERS)
+    }
+    return {**choices, **NUMBERS, **{f"ignored:{name}": ("heeded", "ignored") for name in IGNORED}}
 
 
-def choices_of_base_data() -> list[Reading]:
-    """The choices that may concern base data."""
-    return choices(*OF_V1, *OF_DATASETS, *OF_REPORTS, others=True)
+def reading_of(platform: Mapping[str, object]) -> Reading:
+    """The reading with these choices."""
+    defaults = {name: choices[0] for name, choices in choices_by_option().items()}
+    others = {name: choice for name, choice in platform.items() if choice != defaults[name]}
+    ignored = [name for name in IGNORED if f"ignored:{name}" in others]
+    return {name: choice for name, choice in others.items() if ":" not in name} | {"ignored": ignored}
 
 
 def name_of(reading: Reading) -> str:

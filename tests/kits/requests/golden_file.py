@@ -1,9 +1,9 @@
 """Golden files of requests: what each reading of the specification costs in a first and in a second night.
 
-A section names its readings, then the paths. Below a path stand the parameters of its requests, each with the
-number of requests in the first and in the second night. The plain platform's section has all requests. The
-others have the difference from the plain platform: +2, two more requests; -1, one fewer. Readings with equal
-differences share a section."""
+A section names its readings, then the paths, each with the number of requests in the first and in the second
+night, or with a line for each of its parameters below it. The plain platform's section has all requests. The
+others have the difference from the plain platform, if the file has it: +2, two more requests; -1, one fewer.
+Readings with equal differences share a section."""
 
 import re
 from collections import Counter
@@ -15,12 +15,10 @@ GOLDEN = Path(__file__).parents[2] / "end_to_end" / "requests" / "golden"
 FIRST, SECOND = "first night", "second night"
 RECORD_AGAIN = "record again with: make requests"
 
-#: Counted beside the requests: loads of a night that failed.
-FAILED = "failed loads"
-
 #: The requests of each night with their counts.
 Nights = dict[str, Counter[str]]
 
+METHODS = ("GET ", "POST ")
 _COUNTS = re.compile(r" *([+-]\d+) +([+-]\d+) ?(.*)")
 
 
@@ -53,7 +51,7 @@ def difference(recorded: Nights, golden: Nights) -> str:
     lines = []
     for night, changes in _plus(recorded, golden, -1).items():
         if changes:
-            lines.append(f"{night}: {_total(recorded[night])} requests, golden file: {_total(golden[night])}")
+            lines.append(f"{night}: {recorded[night].total()} requests, golden file: {golden[night].total()}")
         for request in sorted(changes, key=lambda request: (changes[request] < 0, request)):
             lines.append(f"  {changes[request]:+} {request} (golden file: {golden[night][request]})")
     if lines and all(recorded[night] <= golden[night] for night in recorded):
@@ -79,7 +77,8 @@ def _sections(file: str) -> dict[str, Nights]:
         nights, request_path = _no_nights(), ""
         for line in section.splitlines():
             if counts := _COUNTS.fullmatch(line):
-                request = f"{request_path} {counts[3]}".rstrip()
+                is_whole = counts[3].startswith(METHODS)
+                request = counts[3] if is_whole else f"{request_path} {counts[3]}".rstrip()
                 nights[FIRST][request] = int(counts[1])
                 nights[SECOND][request] = int(counts[2])
             elif line.startswith("["):
@@ -99,19 +98,16 @@ def _plus(nights: Nights, others: Nights, sign: int) -> Nights:
     return total
 
 
-def _total(night: Counter[str]) -> int:
-    return night.total() - night[FAILED]
-
-
 def _text(counts: Nights, base: Nights) -> str:
-    first, second = (_total(counts[night]) + _total(base[night]) for night in (FIRST, SECOND))
+    first, second = (counts[night].total() + base[night].total() for night in (FIRST, SECOND))
     lines = [f"{first} requests in the first night, {second} in the second"]
     path = ""
     for request in sorted(counts[FIRST].keys() | counts[SECOND].keys()):
         method, name, *parameters = request.split(" ", 2)
-        if path != f"{method} {name}":
+        if parameters and path != f"{method} {name}":
             path = f"{method} {name}"
             lines.append(path)
-        line = f"{counts[FIRST][request]:+5} {counts[SECOND][request]:+5} {''.join(parameters)}"
-        lines.append(line.rstrip())
+        lines.append(
+            f"{counts[FIRST][request]:+5} {counts[SECOND][request]:+5} {''.join(parameters) or request}"
+        )
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The requests of a small school's first two nights, for each reading of what the specification leaves open.
+"""Two nights of a small school: whether its lake holds what is there, and the requests that they took.
 
 Requests that differ in ids, dates, watermarks or the number of a later page count as the same request. Only
 one request is in flight at a time, so that each recording has the same requests. `make requests` records the
@@ -16,9 +16,9 @@ from unittest.mock import patch
 
 from pipelines.settings.options import DatasetOptions, ReportOptions
 from simulator.process import RunningSimulator
-from tests.kits.readings.choices import Reading, name_of
+from tests.kits.platforms.in_process import platform_beside
+from tests.kits.readings.choices import Reading
 from tests.kits.requests.golden_file import (
-    FAILED,
     FIRST,
     SECOND,
     Nights,
@@ -26,13 +26,9 @@ from tests.kits.requests.golden_file import (
     read_nights,
     write_nights,
 )
+from tests.kits.truth.lake_truth import differences as lake_differences
 from tests.kits.worlds.clock import clock_at
 from tests.kits.worlds.world import World, world
-
-# Selections of assets to load; None: everything.
-BASE_DATA = 'group:"base_data"'
-V1 = 'group:"v1" or group:"attendance"'
-TABLES = 'key:"datasets/records" or key:"reports/records"'
 
 SCHOOL, SEMESTER = 101, 10102
 FIRST_DAY = date(2025, 3, 6)
@@ -50,38 +46,79 @@ REPORTS = (
     ReportOptions(report="成绩透视表", queries=("班级成绩",), matrix={"semester": (20241, 20242)}),
     ReportOptions(report="certificates", parameters={"period": ("2025-01-01", "2025-12-31")}),
 )
+# What a platform lets nobody be refused by, and every list be read as a whole.
+OPEN_TO_ALL: Reading = {
+    "class_scope": "either",
+    "people_scope": "either",
+    "refused_scopes": "drop",
+    "v1_scopes": "none",
+    "refusals": "status",
+    "unlisted": "ignored",
+    "schools_header": "optional",
+    "max_url": 8000,
+    "ignored": (),
+}
 DEVICES, CARDS = ("pad-101-1", "no-pad"), ("card-101000019", "no-card")
 
 # Parameters whose values are ids: class_ids, semester_id, id_egt, loan_id_elt.
 OF_IDS = re.compile(r"(^|_)ids?(_|$)")
 
 
-def differing(home: Path, file: str, select: str | None, reading: Reading) -> str:
-    """Lines for a person: where the first two nights of a new home differ from a golden file.
+def differing(home: Path, file: str, name: str, reading: Reading, *, paths_only: bool = False) -> str:
+    """Lines for a person: what two nights of a new home failed to load, where its lake is not what the
+    platform has, and where the requests differ from those in a golden file under a name.
 
-    `select`: the assets to load; None: all. With CAMPUS_WRITE_REQUESTS in the environment, the nights are
-    written to the golden file before."""
-    recorded = _record(home, select, reading)
+    paths_only: the golden file has no parameters. With CAMPUS_WRITE_REQUESTS in the environment, the requests
+    are written to it before."""
+    problems, recorded = two_nights(home, reading)
+    if paths_only:
+        recorded = {night: _by_path(requests) for night, requests in recorded.items()}
     if os.environ.get("CAMPUS_WRITE_REQUESTS"):
-        write_nights(file, name_of(reading), recorded)
-    return difference(recorded, read_nights(file, name_of(reading)))
+        write_nights(file, name, recorded)
+    return "\n".join([*problems, difference(recorded, read_nights(file, name))]).strip()
 
 
-def _record(home: Path, select: str | None, reading: Reading) -> Nights:
-    with world(home, datasets=False, **SMALL | reading) as school:
-        _choose_settings(school, reading, tables=select is None or select == TABLES)
-        short_lived = school.platform.insert("classes", SEMESTER, name="空")["key"]
-        first = _night(school, FIRST_DAY, select)
-        _change(school.platform, short_lived)
-        if select != V1:
-            # Takes a request for each session of the student's classes. Here these are all classes.
-            school.platform.delete("reflections", school.platform.rows("students", SCHOOL)[1]["key"])
-        second_day = date.fromisoformat(school.platform.let_days_pass(1))
-        return {FIRST: first, SECOND: _night(school, second_day, select)}
+def two_nights(home: Path, reading: Reading) -> tuple[list[str], Nights]:
+    """Load a school twice: what failed or is not as the platform has it, in words, and the requests.
+
+    Between the nights, a day passes and rows of every kind change."""
+    size = {**SMALL, **reading}
+    problems: list[str] = []
+    with (
+        world(home, datasets=False, **size) as school,
+        # The same rows, and a v1 interface for anybody.
+        platform_beside(**{**size, **OPEN_TO_ALL}) as (twin, answers),
+    ):
+        platforms = (school.platform, twin)
+        _choose_settings(school, reading)
+
+        def load(night: str, day: date) -> Counter[str]:
+            school.platform.clear_log()
+            with clock_at(day), _one_after_the_other():
+                failed = school.load(select=None).problems
+            requests = Counter(map(_request, school.platform.log()))
+            differences = lake_differences(school, reading, answers, DEVICES, CARDS)
+            problems.extend(f"{night}: {problem}" for problem in failed)
+            problems.extend(f"{night}: {table}: {difference}" for table, difference in differences.items())
+            return requests
+
+        [short_lived, _] = [platform.insert("classes", SEMESTER, name="空")["key"] for platform in platforms]
+        first = load(FIRST, FIRST_DAY)
+        for platform in platforms:
+            _change(platform, short_lived)
+        [second_day, _] = [date.fromisoformat(platform.let_days_pass(1)) for platform in platforms]
+        return problems, {FIRST: first, SECOND: load(SECOND, second_day)}
 
 
-def _choose_settings(school: World, reading: Reading, *, tables: bool) -> None:
-    """Set what an operator of such a platform would. `tables`: load datasets and reports, too."""
+def _by_path(requests: Counter[str]) -> Counter[str]:
+    result: Counter[str] = Counter()
+    for request, count in requests.items():
+        result[" ".join(request.split(" ")[:2])] += count
+    return result
+
+
+def _choose_settings(school: World, reading: Reading) -> None:
+    """Set what an operator of such a platform would."""
     defaults = school.settings.options
     about_platform = {
         "concurrency": 1,
@@ -89,20 +126,13 @@ def _choose_settings(school: World, reading: Reading, *, tables: bool) -> None:
         "extra_scopes": ("attendance.read",) if reading.get("v1_scopes") == "own" else (),
     }
     platform = defaults.platform.model_copy(update=about_platform)
-    options = defaults.model_copy(update={"platform": platform})
-    if tables:
-        options = options.model_copy(update={"datasets": DatasetOptions(), "reports": REPORTS})
+    options = defaults.model_copy(
+        update={"platform": platform, "datasets": DatasetOptions(), "reports": REPORTS}
+    )
     schools = (SCHOOL,) if reading.get("schools_header") == "required" else None
     school.settings = school.settings.model_copy(
         update={"options": options, "device_ids": DEVICES, "card_ids": CARDS, "school_ids": schools}
     )
-
-
-def _night(school: World, day: date, select: str | None) -> Counter[str]:
-    school.platform.clear_log()
-    with clock_at(day), _one_after_the_other():
-        load = school.load(select=select)
-    return Counter(map(_request, school.platform.log())) + Counter({FAILED: len(load.problems)})
 
 
 @contextmanager
@@ -148,6 +178,8 @@ def _change(platform: RunningSimulator, short_lived: int) -> None:
     [query] = [row for row in platform.rows("report_queries", SCHOOL) if row["row"]["label"] == "证书"]
     certificates = f"reports/{query['key']}"
     platform.destroy(certificates, keys(certificates)[0], parent=SCHOOL)
+    # Takes a request for each session of the student's classes. Here these are all classes.
+    platform.delete("reflections", keys("students")[1])
 
 
 def _request(entry: Mapping[str, Any]) -> str:

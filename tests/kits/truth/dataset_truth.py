@@ -53,6 +53,9 @@ def value_of(field: Row, sent: Any) -> Any:
     """What a column of a field holds of a JSON value; of a type that is unknown, JSON in one spelling."""
     if sent is None:
         return None
+    if field["type"] == "enum" and {type(choice) for choice in field["enum"] or ""} == {int}:
+        # Text has no place in its column.
+        return sent if isinstance(sent, int) else None
     if field["type"] in TYPES:
         return TYPES[field["type"]](sent)
     return canonical(sent if isinstance(sent, str) else json.dumps(sent))
