@@ -38,20 +38,23 @@ def differences(
         **_v1(world, v1_truth.Asked(world.platform, answers, SCHOOL, devices=devices, cards=cards)),
         "attendance_records": records,
     }
-    found = {name: _difference(stored, true) for name, (stored, true) in compared.items() if stored != true}
-    return found | dataset_world.differences(world)
+    return {
+        **{name: _difference(stored, true) for name, (stored, true) in compared.items() if stored != true},
+        **dataset_world.differences(world),
+    }
 
 
 def _difference(stored: Rows, true: Rows) -> str:
     keys = [key for key in {**true, **stored} if stored.get(key) != true.get(key)]
-    one, other = stored.get(keys[0]), true.get(keys[0])
-    if one is None or other is None:
-        return (
-            f"{len(keys)} rows, first {keys[0]}: {'missing' if one is None else 'not there'}: {one or other}"
-        )
-    names = [name for name in {**other, **one} if one.get(name) != other.get(name)]
-    shown = ", ".join(f"{name} {one.get(name)!r} for {other.get(name)!r}" for name in names)
-    return f"{len(keys)} rows, first {keys[0]}: {shown}"
+    where = f"{len(keys)} rows, first {keys[0]}"
+    stored_row, true_row = stored.get(keys[0]), true.get(keys[0])
+    if stored_row is None:
+        return f"{where}: missing: {true_row}"
+    if true_row is None:
+        return f"{where}: not on the platform: {stored_row}"
+    names = [name for name in {**true_row, **stored_row} if stored_row.get(name) != true_row.get(name)]
+    values = (f"{name} {stored_row.get(name)!r} for {true_row.get(name)!r}" for name in names)
+    return f"{where}: {', '.join(values)}"
 
 
 def _base_data(world: World, unheeded: Iterable[str]) -> Mapping[str, tuple[Rows, Rows]]:
