@@ -191,6 +191,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file whose tests would be left out, unless the command names it."""
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if config.option.markexpr == "not slow" and f"{name}/".startswith(SLOW) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first."""
