@@ -11,6 +11,7 @@ from campus.http.errors import Refused, UnexpectedAnswer
 from campus.http.pagination import Pagination
 from campus.paging import Outcome, PageRequest, PageSeen, Paging, page_by_number
 from tests.kits.platforms.listings import REFUSED
+from tests.kits.waiting import settle
 
 Fetch = Callable[[PageRequest], Coroutine[Any, Any, PageSeen]]
 A, B, C = (PageRequest(number, (("page", number),)) for number in range(3))
@@ -40,11 +41,6 @@ class Platform:
         return PAGE
 
 
-async def settled() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 def test_an_answer_starts_the_next_request_at_once() -> None:
     def paging() -> Paging:
         answer = yield (A, B)
@@ -56,10 +52,10 @@ def test_an_answer_starts_the_next_request_at_once() -> None:
     async def go() -> None:
         platform = Platform()
         driving = asyncio.create_task(drive(paging(), platform.fetch))
-        await settled()
+        await settle()
         assert platform.started == [A, B]
         platform.may_answer[B].set()
-        await settled()
+        await settle()
         assert platform.started == [A, B, C]
         platform.may_answer[C].set()
         platform.may_answer[A].set()
@@ -166,7 +162,7 @@ def test_a_cancelled_reading_cancels_its_requests() -> None:
     async def go() -> None:
         platform = Platform()
         driving = asyncio.create_task(drive(paging(), platform.fetch))
-        await settled()
+        await settle()
         driving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await driving
@@ -186,7 +182,7 @@ def test_a_platform_that_ignores_page_costs_no_more_than_a_window_a_pass(connect
         async def fetch(request: PageRequest) -> PageSeen:
             async with free:
                 sent.append(request)
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
             size = int(dict(request.params)["per_page"])
             return PageSeen(range(size), Pagination(1, 100, size, 100 * size))
 

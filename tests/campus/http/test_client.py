@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,16 @@ from campus.http.errors import (
 from campus.http.events import Event, Tally
 from campus.http.pagination import Pagination
 from tests.kits.platforms.client_requests import PATH, get, parse
-from tests.kits.platforms.scripted_platform import RESET, SECRET, Platform, Request, answer, run
+from tests.kits.platforms.scripted_platform import (
+    RESET,
+    SECRET,
+    DelayedAnswer,
+    Platform,
+    Request,
+    answer,
+    run,
+)
+from tests.kits.waiting import pass_time, settle, until_async
 
 
 def once(first: bytes, then: bytes) -> Callable[[Request], bytes]:
@@ -169,16 +177,19 @@ def test_a_lasting_fault_is_transient_and_names_the_request(fault: bytes) -> Non
 
 def test_a_platform_that_does_not_answer_is_transient_and_one_that_is_not_there_an_outage() -> None:
     async def test() -> None:
-        async def sleep(_: Request) -> bytes:
-            await asyncio.sleep(0.3)
-            return answer([])
+        async def pass_the_timeout(_: Request) -> bytes:
+            await settle()
+            pass_time(60)
+            await asyncio.Event().wait()
+            raise AssertionError
 
         async with (
-            Platform(sleep) as platform,
-            Client(platform.config(max_attempts=2, read_timeout=0.05)) as client,
+            Platform(pass_the_timeout) as platform,
+            Client(platform.config(max_attempts=2, read_timeout=60)) as client,
         ):
             with pytest.raises(Transient, match="no answer in time, after 2 attempts"):
                 await get(client)
+            assert len(platform.gets) == 2
         async with Client(platform.config(max_attempts=2)) as client:
             with pytest.raises(
                 PlatformUnavailable, match=f"{platform.url} has not responded.*no connection"
@@ -197,22 +208,24 @@ def test_retry_after_is_kept_by_everybody(as_date: bool) -> None:
         until = format_datetime(theirs + timedelta(seconds=1), usegmt=True) if as_date else "0.4"
         refusal = answer({}, 429, retry_after=until, date=format_datetime(theirs, usegmt=True))
         times: list[float] = []
-        reply = once(refusal, answer([7]))
+        reply, events = once(refusal, answer([7])), list[Event]()
 
         def note(request: Request) -> bytes:
             times.append(asyncio.get_running_loop().time())
             return reply(request)
 
-        async with Platform(note) as platform, Client(platform.config()) as client:
-            await asyncio.gather(get(client), _later(0.1, get(client)))
+        async def get_later(client: Client) -> None:
+            await until_async(lambda: "throttled" in {event.kind for event in events}, "it is refused")
+            await get(client)
+
+        async with (
+            Platform(note) as platform,
+            Client(platform.config(), listener=events.append) as client,
+        ):
+            await asyncio.gather(get(client), get_later(client))
         assert min(times[1:]) - times[0] >= (0.95 if as_date else 0.4)
 
     run(test())
-
-
-async def _later(seconds: float, job: Any) -> Any:
-    await asyncio.sleep(seconds)
-    return await job
 
 
 def test_a_retry_after_beyond_the_cap_fails_at_once() -> None:
@@ -285,12 +298,13 @@ def test_an_address_that_is_none_is_a_matter_of_the_setting(url: str) -> None:
 
 def test_never_more_requests_under_way_than_set_and_no_fewer() -> None:
     async def test() -> None:
-        async def slow(_: Request) -> bytes:
-            await asyncio.sleep(0.02)
-            return answer([])
-
-        async with Platform(slow) as platform, Client(platform.config(concurrency=5)) as client:
-            await asyncio.gather(*(get(client) for _ in range(40)))
+        delayed = DelayedAnswer(answer([]))
+        async with Platform(delayed) as platform, Client(platform.config(concurrency=5)) as client:
+            requests = [asyncio.create_task(get(client)) for _ in range(40)]
+            await until_async(lambda: platform.busy >= 5, "five requests are under way")
+            await settle()  # A sixth request would be under way, too.
+            delayed.may_go.set()
+            await asyncio.gather(*requests)
         assert platform.most_busy == 5
         assert len(platform.gets) == 40
 

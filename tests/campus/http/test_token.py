@@ -12,7 +12,15 @@ from campus.http.auth import Grant
 from campus.http.client import Client
 from campus.http.errors import Forbidden, PlatformUnavailable, Refused, Unauthorized
 from tests.kits.platforms.client_requests import get
-from tests.kits.platforms.scripted_platform import TOKEN_PATH, Platform, Request, answer, run
+from tests.kits.platforms.scripted_platform import (
+    TOKEN_PATH,
+    DelayedAnswer,
+    Platform,
+    Request,
+    answer,
+    run,
+)
+from tests.kits.waiting import settle, until_async
 
 STUDENT = ("student.read_basic", "student.read_all")
 SCOPES = [("semester.read",), STUDENT, ("class.read",), ("class.read",)]
@@ -74,22 +82,25 @@ def test_each_school_has_its_own_token() -> None:
 @pytest.mark.parametrize("begin", ["no token", "an expired token", "a revoked token"])
 def test_concurrent_requests_share_one_token_request(begin: str) -> None:
     async def test() -> None:
-        async def slow(request: Request) -> bytes:
-            await asyncio.sleep(0.05)
+        all_are_sent = asyncio.Barrier(64)
+
+        async def serve(request: Request) -> bytes:
+            await all_are_sent.wait()
             return answer([], 401 if request.token in revoked else 200)
 
         revoked: set[str] = set()
-        async with Platform(slow) as platform, Client(platform.config(concurrency=64)) as client:
+        async with Platform() as platform, Client(platform.config(concurrency=64)) as client:
             if begin != "no token":
                 await get(client)
                 platform.requests.clear()
+            platform.on_get = serve
             if begin == "an expired token":
                 client._grants[101].token.fresh_until = 0.0  # type: ignore[union-attr]
             if begin == "a revoked token":
                 revoked.add("t1-token")
             await asyncio.gather(*(get(client) for _ in range(64)))
         assert len(platform.posts) == 1
-        assert platform.most_busy > 8
+        assert platform.most_busy == 64
 
     run(test())
 
@@ -177,11 +188,14 @@ def test_new_tokens_that_are_revoked_at_once_are_retried() -> None:
 
 def test_a_late_401_for_an_old_token_requests_none() -> None:
     async def test() -> None:
+        renewed = asyncio.Event()
+
         async def serve(request: Request) -> bytes:
             if request.token != "t1-token":
+                renewed.set()
                 return answer([7])
             if request.path == "/late":
-                await asyncio.sleep(0.2)
+                await renewed.wait()
             return answer({}, 401)
 
         async with Platform(serve) as platform, Client(platform.config()) as client:
@@ -408,17 +422,14 @@ def test_the_lifetime_of_a_token_may_be_text() -> None:
 def test_requests_survive_a_cancelled_token_refresh() -> None:
     async def test() -> None:
         async with Platform() as platform:
-
-            async def slow(_: Request) -> bytes:
-                await asyncio.sleep(0.1)
-                return platform.issue()
-
-            platform.on_token = slow
+            platform.on_token = delayed = DelayedAnswer(platform.issue())
             async with Client(platform.config()) as client:
                 first: asyncio.Task[Any] = asyncio.create_task(get(client))
                 others = [asyncio.create_task(get(client)) for _ in range(3)]
-                await asyncio.sleep(0.05)
+                await until_async(lambda: platform.posts, "the token is requested")
                 first.cancel()
+                await settle()
+                delayed.may_go.set()
                 assert await asyncio.gather(*others) == [[]] * 3
 
     run(test())

@@ -10,6 +10,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from campus.http.config import ClientConfig
+from tests.kits.waiting import PATIENCE
 
 SECRET = 's3cr"et-ü-value'
 TOKEN_PATH = "/api/v3/oauth/tokens"
@@ -56,6 +57,17 @@ RESET = b""
 Script = Callable[[Request], "bytes | Awaitable[bytes]"]
 
 
+class DelayedAnswer:
+    """A script that answers every request with the same bytes, once `may_go` is set."""
+
+    def __init__(self, reply: bytes) -> None:
+        self._reply, self.may_go = reply, asyncio.Event()
+
+    async def __call__(self, _: Request) -> bytes:
+        await self.may_go.wait()
+        return self._reply
+
+
 @dataclass
 class Platform:
     """Issues tokens t1, t2, ... and answers [] unless `on_token`, `on_get` and `on_write` say otherwise."""
@@ -86,7 +98,7 @@ class Platform:
         self._server.close()
 
     def config(self, **settings: Any) -> ClientConfig:
-        quick = {"backoff_base": 0.001, "backoff_cap": 0.01, "read_timeout": 2.0, **settings}
+        quick = {"backoff_base": 0.001, "backoff_cap": 0.01, **settings}
         return ClientConfig(self.url, "the-client", SECRET, **quick)
 
     def issue(self, **overrides: object) -> bytes:
@@ -161,4 +173,4 @@ def _is_short(reply: bytes) -> bool:
 
 def run(test: Coroutine[Any, Any, None]) -> None:
     """Run one test with a limit, so that a client that hangs fails instead of hanging the suite."""
-    asyncio.run(asyncio.wait_for(test, 20))
+    asyncio.run(asyncio.wait_for(test, PATIENCE))

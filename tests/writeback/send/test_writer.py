@@ -12,7 +12,16 @@ import pytest
 from campus.http.client import Client
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, Unconfirmed
 from campus.http.events import Event
-from tests.kits.platforms.scripted_platform import RESET, Platform, Request, Script, answer, run
+from tests.kits.platforms.scripted_platform import (
+    RESET,
+    DelayedAnswer,
+    Platform,
+    Request,
+    Script,
+    answer,
+    run,
+)
+from tests.kits.waiting import settle, until_async
 from writeback.operations import (
     BIND_CARD,
     CHANGE_USER,
@@ -273,14 +282,15 @@ def test_a_success_without_json_is_a_success() -> None:
 
 def test_writes_share_the_slots_of_the_client() -> None:
     async def test() -> None:
-        async def slowly(_: Request) -> bytes:
-            await asyncio.sleep(0.02)
-            return answer({}, 201)
-
-        async with Looked(on_write=slowly) as platform:
+        delayed = DelayedAnswer(answer({}, 201))
+        async with Looked(on_write=delayed) as platform:
             async with Client(platform.config(concurrency=2)) as client:
                 writer = Writer(client)
-                await asyncio.gather(*(writer.write(creation(usin=str(n))) for n in range(8)))
+                writes = [asyncio.create_task(writer.write(creation(usin=str(n)))) for n in range(8)]
+                await until_async(lambda: platform.busy >= 2, "two writes are under way")
+                await settle()  # A third write would be under way, too.
+                delayed.may_go.set()
+                await asyncio.gather(*writes)
             assert platform.most_busy == 2
 
     run(test())

@@ -5,11 +5,9 @@ import gc
 import shutil
 import ssl
 import subprocess
-import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import aiohttp
@@ -23,7 +21,8 @@ from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable, Unconfirmed
 from campus.http.sending import transport
 from campus.http.sending.engine import AiohttpTransport
-from tests.kits.platforms.scripted_platform import RESET, Platform, Request, answer, run
+from tests.kits.platforms.scripted_platform import RESET, DelayedAnswer, Platform, answer, run
+from tests.kits.waiting import pass_time, settle, until, until_async
 
 PATH = "/api/v3/klass/classes"
 
@@ -47,20 +46,27 @@ def test_a_write_is_sent_once(method: str) -> None:
     run(test())
 
 
+def open_ports() -> set[int]:
+    """The local ports of the connections of this machine of which neither side has closed its end."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
+    return {int(address.rpartition(":")[2], 16) for _, address, _, state, *_ in rows if state == "01"}
+
+
 def test_a_connection_that_was_closed_meanwhile_is_not_used() -> None:
     async def test() -> None:
         async with Platform() as platform, Client(platform.config()) as client:
             await get(client)
+            ports = {connection.get_extra_info("peername")[1] for connection in platform.connections}
             for connection in list(platform.connections):
                 connection.transport.abort()
             await asyncio.sleep(0)
             # The loop is busy while the end of the connection arrives.
-            time.sleep(0.05)
+            until(lambda: not ports & open_ports(), "the end of the connection arrives")
             await write(client, "POST", repeatable=False)
         assert len(platform.writes) == 1
 
     # As loads do: asyncio's own loop would see the end a round later.
-    uvloop.run(asyncio.wait_for(test(), 20))
+    uvloop.run(test())
 
 
 def test_idle_connections_are_used_again() -> None:
@@ -76,20 +82,15 @@ def test_idle_connections_are_used_again() -> None:
 
 def test_a_request_that_is_cancelled_takes_its_connection_with_it() -> None:
     async def test() -> None:
-        calls = count()
-
-        async def slow(_: Request) -> bytes:
-            if next(calls) == 0:
-                await asyncio.sleep(0.2)
-                return answer(["late"])
-            return answer(["prompt"])
-
-        async with Platform(slow) as platform, Client(platform.config()) as client:
+        late = DelayedAnswer(answer(["late"]))
+        async with Platform(late) as platform, Client(platform.config()) as client:
             first = asyncio.create_task(get(client))
-            await asyncio.sleep(0.1)
+            await until_async(lambda: platform.gets, "the platform has the request")
+            platform.on_get = lambda _: answer(["prompt"])
             first.cancel()
             with suppress(asyncio.CancelledError):
                 await first
+            late.may_go.set()
             assert await get(client) == ["prompt"]
 
     run(test())
@@ -131,13 +132,16 @@ def test_answers_leave_nothing_for_the_garbage_collector() -> None:
 
 def test_a_body_that_nobody_takes_is_given_up() -> None:
     async def stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(5)
+        await reader.read(1)
+        await settle()
+        pass_time(3 * 20)
+        await asyncio.Event().wait()
 
     async def test() -> None:
         server = await asyncio.start_server(stuck, "127.0.0.1", 0, limit=1024)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         engine = AiohttpTransport(ssl.create_default_context())
-        limits = {"timeout": httpx.Timeout(0.1).as_dict()}
+        limits = {"timeout": httpx.Timeout(20).as_dict()}
         request = httpx.Request("PUT", url, content=b" " * (64 << 20), extensions=limits)
         with pytest.raises(httpx.WriteTimeout):
             await engine.handle_async_request(request)
