@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from loading.threads import in_thread
+from tests.kits.waiting import settle
 
 
 def test_cancelled_task_waits_for_its_thread() -> None:
@@ -13,14 +14,14 @@ def test_cancelled_task_waits_for_its_thread() -> None:
 
     def work() -> None:
         begun.set()
-        may_end.wait(5)
+        may_end.wait()
         ended.set()
 
     async def go() -> None:
         task = asyncio.create_task(in_thread(work))
-        await asyncio.to_thread(begun.wait, 5)
+        await asyncio.to_thread(begun.wait)
         task.cancel()
-        await asyncio.sleep(0.05)
+        await settle()
         assert not task.done()
         may_end.set()
         with pytest.raises(asyncio.CancelledError):
@@ -37,7 +38,7 @@ def test_run_that_fails_waits_for_the_threads_of_its_tasks() -> None:
 
     def work() -> None:
         begun.set()
-        may_end.wait(5)
+        may_end.wait()
         ended.set()
 
     async def load() -> None:
@@ -46,11 +47,17 @@ def test_run_that_fails_waits_for_the_threads_of_its_tasks() -> None:
         finally:
             closed_after_the_work.append(ended.is_set())
 
+    async def end_the_work_when_cancelled() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await settle()
+            may_end.set()
+
     async def go() -> None:
-        loads = asyncio.create_task(load())
-        await asyncio.to_thread(begun.wait, 5)
-        assert not loads.done()
-        threading.Timer(0.05, may_end.set).start()
+        tasks = [asyncio.create_task(task) for task in (load(), end_the_work_when_cancelled())]
+        await asyncio.to_thread(begun.wait)
+        assert not any(task.done() for task in tasks)
         raise LookupError
 
     with pytest.raises(LookupError):

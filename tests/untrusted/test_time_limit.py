@@ -5,14 +5,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from campus.files.table_file import TableError
-from untrusted import files
+from tests.kits.waiting import PATIENCE
+from untrusted import files, time_limit
 from untrusted.time_limit import FolderAway, within
 from writeback.inbox import folder as inbox_files
 from writeback.inbox.folder import list_arrived, read_arrived
@@ -41,7 +41,7 @@ def alive() -> Iterator[threading.Event]:
 
 def test_process_with_blocked_read_ends() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout == "no answer for 0.3 s: see that its network mount answers\n"
 
@@ -50,13 +50,13 @@ def test_results_and_errors_pass(tmp_path: Path) -> None:
     def divide(folder: Path, number: int) -> float:
         return 1 / number
 
-    assert within(5)(divide)(tmp_path, 2) == 0.5
+    assert within(PATIENCE)(divide)(tmp_path, 2) == 0.5
     with pytest.raises(ZeroDivisionError):
-        within(5)(divide)(tmp_path, 0)
+        within(PATIENCE)(divide)(tmp_path, 0)
 
 
 def test_blocked_folder_gets_no_second_thread(tmp_path: Path, alive: threading.Event) -> None:
-    look = within(0.1)(lambda folder: alive.wait(60))
+    look = within(0.1)(lambda folder: alive.wait())
     with pytest.raises(FolderAway, match=r"no answer for 0\.1 s"):
         look(tmp_path)
     threads = threading.active_count()
@@ -65,10 +65,10 @@ def test_blocked_folder_gets_no_second_thread(tmp_path: Path, alive: threading.E
             look(tmp_path)
     assert threading.active_count() == threads
     # Other folders are no part of it.
-    assert within(5)(lambda folder: True)(tmp_path / "other")
+    assert within(PATIENCE)(lambda folder: True)(tmp_path / "other")
     alive.set()
-    time.sleep(0.2)
-    assert look(tmp_path), "the mount is back"
+    time_limit._BLOCKED[tmp_path].join()
+    assert within(PATIENCE)(lambda folder: alive.wait())(tmp_path), "the mount is back"
 
 
 def test_reading_of_dead_mount_ends(
@@ -78,7 +78,7 @@ def test_reading_of_dead_mount_ends(
     (tmp_path / "101" / ROSTERS / "r.csv").write_text("usin\n7\n")
     assert read_arrived(tmp_path, ROSTERS, 101, "r.csv")[0].content == b"usin\n7\n"
     read = files._read
-    monkeypatch.setattr(files, "_read", lambda *arguments: (alive.wait(60), read(*arguments))[1])
+    monkeypatch.setattr(files, "_read", lambda *arguments: (alive.wait(), read(*arguments))[1])
     impatient = within(0.2)(files.read_below.__wrapped__)  # type: ignore[attr-defined]
     monkeypatch.setattr(inbox_files, "read_below", impatient)
     with pytest.raises(FolderAway):
