@@ -5,7 +5,6 @@ import io
 import multiprocessing
 import os
 import signal
-import time
 from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -23,6 +22,7 @@ from exports.flat import write_csv
 from exports.source import distinct_names
 from exports.spreadsheet.sheets import Column, Format, Sheet, Words
 from tests.kits.exports.published_file import ANY, ORIGIN, exported, publish
+from tests.kits.waiting import PATIENCE, until
 from warehouse.csv_cells import FORMULA_STARTS
 from warehouse.files import UNFINISHED, workspace
 
@@ -240,14 +240,14 @@ def hang(folder: str, ready: Event) -> None:
     with workspace(Path(folder)) as scratch:
         (scratch / "unfinished.xlsx").write_text("half")
         ready.set()
-        time.sleep(600)
+        signal.pause()
 
 
 def test_what_a_killed_export_left_goes_with_the_next_one(published: Path, tmp_path: Path) -> None:
     ready = SPAWN.Event()
     process = SPAWN.Process(target=hang, args=(str(tmp_path), ready), daemon=True)
     process.start()
-    assert ready.wait(60)
+    assert ready.wait(PATIENCE)
     assert list(tmp_path.glob(f"{UNFINISHED}*"))
     os.kill(process.pid or 0, signal.SIGKILL)
     process.join()
@@ -256,20 +256,28 @@ def test_what_a_killed_export_left_goes_with_the_next_one(published: Path, tmp_p
     assert list(tmp_path.glob("*.xlsx"))
 
 
+def blocked_locks() -> str:
+    """The locks of files that processes wait for."""
+    return "".join(line for line in Path("/proc/locks").open() if "->" in line)
+
+
 def test_exports_into_one_folder_wait_for_each_other(published: Path, tmp_path: Path) -> None:
     ready = SPAWN.Event()
     process = SPAWN.Process(target=hang, args=(str(tmp_path), ready), daemon=True)
     process.start()
-    assert ready.wait(60)
+    assert ready.wait(PATIENCE)
     [unfinished] = tmp_path.glob(f"{UNFINISHED}*")
     waiting = SPAWN.Process(target=exported, args=(published, "marts.marks"), kwargs={"folder": tmp_path})
     waiting.start()
-    time.sleep(3)
+    until(
+        lambda: f" {waiting.pid} " in blocked_locks() or not waiting.is_alive(),
+        "the second export waits for the lock",
+    )
     # Nobody sweeps away what another one is working on.
     assert unfinished.exists() and waiting.is_alive() and not list(tmp_path.glob("*.xlsx"))
     process.kill()
     process.join()
-    waiting.join(60)
+    waiting.join(PATIENCE)
     assert waiting.exitcode == 0 and list(tmp_path.glob("*.xlsx"))
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from simulator.cli import simulator as command
 from simulator.launch import SimulatorError
 from simulator.process import RunningSimulator, running
 from tests.kits.platforms.simulated import client
+from tests.kits.waiting import PATIENCE, until
 
 START = [sys.executable, "-m", "simulator", "--schools=1", "--students=20"]
 
@@ -37,7 +37,7 @@ def test_one_line_when_ready_and_a_clean_end(number: signal.Signals) -> None:
         base_url = line.removeprefix("listening on ").strip()
         assert answers(base_url)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (0, "", "")
     assert not answers(base_url)
 
@@ -62,21 +62,18 @@ def test_two_processes_tell_the_same_story(
 
 def test_it_never_outlives_its_parent() -> None:
     script = (
-        "import time\n"
+        "import signal\n"
         "from simulator.process import running\n"
         "with running(schools=1, students=20) as s:\n"
         "    print(s.base_url, flush=True)\n"
-        "    time.sleep(60)\n"
+        "    signal.pause()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         base_url = parent.stdout.readline().strip()
         assert answers(base_url)
         parent.kill()
-    deadline = time.monotonic() + 60
-    while answers(base_url) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not answers(base_url)
+    until(lambda: not answers(base_url), "it ends with its parent")
 
 
 def test_what_it_is_told_reaches_it() -> None:

@@ -16,6 +16,7 @@ from campus.push.signature import is_signed
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.pushes.names import resources_named
 from simulator.process import running
+from tests.kits.waiting import PATIENCE
 
 TOKEN = "a-token-of-the-tests"
 Taken = Queue[tuple[dict[str, str], bytes]]
@@ -78,7 +79,7 @@ def test_each_change_is_pushed_signed_and_understood(names: str, slashes: str) -
         new = platform.insert("grades", grade["parent"])
         pushed = []
         for _ in range(5):
-            headers, body = taken.get(timeout=20)
+            headers, body = taken.get(timeout=PATIENCE)
             assert (headers["x-school-id"], headers["content-type"]) == ("101", "application/json")
             message = _verified(headers, body)
             [event] = message["events"]
@@ -109,5 +110,5 @@ def test_a_push_that_gets_no_2xx_is_sent_again_as_the_same() -> None:
         platform.push_to(url, TOKEN)
         [student, *_] = platform.rows("students", 101)
         platform.update("students", student["key"], name="新")
-        first, second = (_verified(*taken.get(timeout=20)) for _ in range(2))
+        first, second = (_verified(*taken.get(timeout=PATIENCE)) for _ in range(2))
     assert first == second

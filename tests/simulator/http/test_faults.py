@@ -14,6 +14,7 @@ from simulator.launch import SimulatorError
 from simulator.messages import Request
 from simulator.process import RunningSimulator, running
 from tests.kits.platforms.simulated import client
+from tests.kits.waiting import PATIENCE
 
 STUDENTS = "/api/v3/reflection/students"
 
@@ -69,8 +70,9 @@ def test_slow(faulty: RunningSimulator, school: httpx.Client) -> None:
     start = time.monotonic()
     assert school.get(STUDENTS).status_code == 200
     assert time.monotonic() - start >= 0.3
+    faulty.set_faults({"kind": "slow", "seconds": PATIENCE})
     with pytest.raises(httpx.ReadTimeout):
-        school.get(STUDENTS, timeout=0.1)
+        school.get(STUDENTS, timeout=httpx.Timeout(None, read=0.1))
 
 
 def test_an_html_page_with_status_200(faulty: RunningSimulator, school: httpx.Client) -> None:
