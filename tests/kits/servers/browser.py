@@ -14,10 +14,11 @@ from typing import Any
 
 import httpx
 
+from tests.kits.waiting import PATIENCE
+
 AXE = resources.files("axe_core_python") / "axe.min.js"
 DRIVER = shutil.which("chromedriver")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE = 60.0  # seconds, for a page on a busy machine
 #: Control and A, then both released: a field that was drawn anew half-way keeps what was typed before.
 SELECT_ALL = "\ue009a\ue000"
 ENTER = "\ue007"
@@ -174,7 +175,7 @@ def browser() -> Iterator[Page]:
 def open_board(window: Page, path: Path) -> Page:
     """Open a board, and wait until its charts are drawn."""
     window.open(path.as_uri())
-    assert window.has("//html[@data-drawn='all']", patience=60)
+    assert window.has("//html[@data-drawn='all']", PATIENCE)
     return window
 
 

@@ -4,14 +4,15 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import uvicorn
 from starlette.types import ASGIApp
+
+from tests.kits.waiting import PATIENCE, until_listening
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 NEEDS_NGINX = pytest.mark.skipif(not NGINX or not shutil.which("openssl"), reason="needs nginx and openssl")
@@ -71,12 +72,8 @@ def nginx(folder: Path, sample: Path, name: str, replacements: Mapping[str, str]
     assert checked.returncode == 0, checked.stderr
     process = subprocess.Popen(command)
     try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.1)
+        until_listening(port, process)
         yield port
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)

@@ -5,12 +5,11 @@ In one's own it would hang: delta-rs keeps the interpreter's lock while it waits
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 BUCKET = "campus"
@@ -33,7 +32,7 @@ class ObjectStore:
         }
 
     def fail(self, seconds: float) -> None:
-        """Answer everything with 503 for so long."""
+        """Answer everything with 503 for so long, from the next request on."""
         self.ask("PUT", f"/-/fail?{seconds}")
 
     def requests(self) -> dict[str, int]:
@@ -43,7 +42,7 @@ class ObjectStore:
 
     def ask(self, method: str, path: str) -> bytes:
         """The body of an answer that must be fine."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request(method, path)
         answer = connection.getresponse()
         body = answer.read()
@@ -55,18 +54,16 @@ class ObjectStore:
 @contextmanager
 def object_store() -> Iterator[ObjectStore]:
     """A server as long as the block, empty but for its bucket."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, __file__, str(port)], env={**os.environ, "PYTHONPATH": ""})
-    store, ends = ObjectStore(port), time.monotonic() + 60
+    # The server is this file, and does not find the tests.
+    from tests.kits.servers.nginx import free_port
+    from tests.kits.waiting import until_listening
+
+    store = ObjectStore(free_port())
+    command = [sys.executable, __file__, str(store.port)]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": ""})
     try:
-        while True:
-            with suppress(OSError):
-                store.ask("PUT", f"/{BUCKET}")
-                break
-            assert process.poll() is None and time.monotonic() < ends, "the S3 server does not start"
-            time.sleep(0.05)
+        until_listening(store.port, process)
+        store.ask("PUT", f"/{BUCKET}")
         yield store
     finally:
         process.kill()
@@ -87,18 +84,20 @@ def _serve(port: int) -> None:
     # The one service that is asked for: to find out of each request which it is takes longer than the answer.
     moto = create_backend_app("s3")
     counts: Counter[str] = Counter()
-    back_at = [0.0]
+    outage, back_at = [0.0], [0.0]
 
     def answer(scope: Any, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         path, method, query = scope["path"], scope["method"], scope["query_string"].decode()
         if path == "/-/fail":
-            back_at[0] = time.monotonic() + float(query)
+            outage[0], back_at[0] = float(query), 0.0
             return 200, [], b""
         if path == "/-/requests":
             report = json.dumps(counts).encode()
             counts.clear()
             return 200, [(b"content-length", b"%d" % len(report))], report
         counts["LIST" if "list-type" in query else method] += 1
+        if outage[0]:
+            back_at[0], outage[0] = time.monotonic() + outage[0], 0.0
         if time.monotonic() < back_at[0]:
             return 503, [], b""
         environ = build_environ(

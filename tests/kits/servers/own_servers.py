@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.waiting import until_listening
+
 HERE = "127.0.0.1"
-PATIENCE = 90.0
 
 
 @dataclass
@@ -38,14 +38,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        ends = time.monotonic() + PATIENCE
-        while True:
-            with suppress(OSError), socket.create_connection((HERE, self.port), timeout=1):
-                return
-            assert self.process.poll() is None and time.monotonic() < ends, (
-                f"{self.command[0]} does not start"
-            )
-            time.sleep(0.1)
+        until_listening(self.port, self.process)
 
     def stop(self) -> None:
         """Kill it and what it has started, as a machine's crash would."""

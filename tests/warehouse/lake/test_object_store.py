@@ -12,6 +12,7 @@ from obstore.exceptions import BaseError
 
 from tests.kits.lake.small_lake import MARKS, SLICE, held, home_of, lake_at, row, sync
 from tests.kits.servers.object_store import BUCKET, ObjectStore
+from tests.kits.waiting import PATIENCE
 from warehouse.lake import copies
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
@@ -104,7 +105,7 @@ def test_four_writers_of_one_table_lose_nothing(remote: Lake) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(300)
+        process.join(PATIENCE)
     assert [process.exitcode for process in processes] == [0] * 4
     rows = remote.read(MARKS, columns=["_school_id", "score"]).to_pylist()
     assert sorted((row["_school_id"], row["score"]) for row in rows) == [(worker, 3) for worker in range(4)]
@@ -118,7 +119,7 @@ def test_an_outage_is_ridden_out(remote: Lake, s3: ObjectStore) -> None:
     s3.fail(4)
     began = time.monotonic()
     sync(remote, 1, [row(1, 2)])
-    assert time.monotonic() - began > 3
+    assert time.monotonic() - began >= 4
     assert [score for _, score in held(remote)] == [2]
     assert remote.open(MARKS).transaction_version(SLICE.counter) == 2
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.kits.lake.small_lake import MARKS, SLICE, empty, held, lake_at, row, sync
+from tests.kits.waiting import PATIENCE, until
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import CHANGES, LOAD_LOG
 from warehouse.lake.tables import Slice
@@ -35,7 +36,7 @@ def start(work: Callable[..., None], *args: Any) -> SpawnProcess:
 
 
 def ended(process: SpawnProcess) -> int | None:
-    process.join(60)
+    process.join(PATIENCE)
     return process.exitcode
 
 
@@ -103,15 +104,18 @@ def test_processes_on_slices_of_their_own_and_on_one(lake: Lake) -> None:
     assert versions == set(range(1, lake.open(MARKS).transaction_version(SLICE.counter) + 1))
 
 
+def wait_for_commits(lake: Lake, number: int) -> None:
+    version = lake.version(LOAD_LOG) + number
+    until(lambda: lake.version(LOAD_LOG) >= version, f"{number} commits are logged")
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment(lake: Lake) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
     for number in range(0, 600, 100):
         process = start(commit_until_killed, lake.root, number)
-        logged = lake.version(LOAD_LOG)
-        while lake.version(LOAD_LOG) < logged + 2:
-            time.sleep(0.01)
-        time.sleep(number / 3000)
+        wait_for_commits(lake, 2)
+        time.sleep(number / 3000)  # A moment of its own for each kill.
         process.kill()
         assert ended(process) == -signal.SIGKILL
         scores = {score for _, score in held(lake)}

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from importlib import metadata
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ import pyarrow as pa
 import pytest
 
 from tests.kits.lake.small_lake import MARKS, at, lake_at, row, sync
+from tests.kits.waiting import PATIENCE, until
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice
 from warehouse.load.slice_reading import BadRow
 from warehouse.publish import fill
 from warehouse.publish.fill import build_raw
-from warehouse.publish.publish import generations, publish, record_checks
+from warehouse.publish.publish import Generation, generations, publish, record_checks
 
 SPAWN = multiprocessing.get_context("spawn")
 EMPTY = replace(MARKS, name="empty", comment="A table that's never loaded")
@@ -141,8 +142,9 @@ def test_generations_are_kept_and_pruned(lake: Lake, tmp_path: Path) -> None:
     assert list((tmp_path / "build").iterdir()) == []
 
 
-def read_on(home: str, stop: Event, problems: Any) -> None:
+def read_on(home: str, start: Barrier, stop: Event, problems: Any) -> None:
     """An analyst who asks again and again: each file must hold one sync, whole."""
+    start.wait()
     while not stop.wait(0.01):  # a reader without a pause takes a whole core
         try:
             [(rows, values, logged)] = ask(
@@ -157,12 +159,13 @@ def read_on(home: str, stop: Event, problems: Any) -> None:
 
 
 def test_an_analyst_never_sees_half_a_load(lake: Lake, tmp_path: Path) -> None:
-    stop, problems = SPAWN.Event(), SPAWN.Queue()
+    start, stop, problems = SPAWN.Barrier(3), SPAWN.Event(), SPAWN.Queue()
     sync(lake, 0, [row(id, 0) for id in range(100)])
     publish(build(lake, tmp_path), tmp_path)
-    readers = [SPAWN.Process(target=read_on, args=(str(tmp_path), stop, problems)) for _ in range(2)]
+    readers = [SPAWN.Process(target=read_on, args=(str(tmp_path), start, stop, problems)) for _ in range(2)]
     for reader in readers:
         reader.start()
+    start.wait(PATIENCE)
     with closing(duckdb.connect(str(tmp_path / "campus.duckdb"), read_only=True)) as held_open:
         for number in range(1, 9):
             sync(lake, number, [row(id, number) for id in range(100)])
@@ -170,7 +173,7 @@ def test_an_analyst_never_sees_half_a_load(lake: Lake, tmp_path: Path) -> None:
         assert held_open.execute("SELECT max(score) FROM raw.marks").fetchall() == [(0,)]
     stop.set()
     for reader in readers:
-        reader.join(60)
+        reader.join(PATIENCE)
         assert reader.exitcode == 0
     assert problems.empty(), problems.get()
     assert ask(tmp_path / "campus.duckdb", "SELECT max(score) FROM raw.marks") == [(8,)]
@@ -181,6 +184,10 @@ def build_and_publish(root: str, home: str) -> None:
         publish(build(lake_at(root), Path(home)), Path(home))
 
 
+def wait_for_publication(home: Path, latest: Generation) -> None:
+    until(lambda: generations(home)[0] != latest, "a newer generation is published")
+
+
 @pytest.mark.slow
 def test_killed_while_building_and_publishing(lake: Lake, tmp_path: Path) -> None:
     sync(lake, 0, [row(id, 0) for id in range(100)])
@@ -189,12 +196,11 @@ def test_killed_while_building_and_publishing(lake: Lake, tmp_path: Path) -> Non
         latest = generations(tmp_path)[0]
         process = SPAWN.Process(target=build_and_publish, args=(lake.root, str(tmp_path)))
         process.start()
-        while generations(tmp_path)[0] == latest:
-            time.sleep(0.005)
-        time.sleep(delay * 0.03)
+        wait_for_publication(tmp_path, latest)
+        time.sleep(delay * 0.03)  # A moment of its own for each kill.
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
-        process.join(60)
+        process.join(PATIENCE)
         for file in (tmp_path / "campus.duckdb", *(generation.path for generation in generations(tmp_path))):
             assert ask(file, "SELECT count(*) FROM raw.marks") == [(100,)]
     publish(build(lake, tmp_path), tmp_path)

@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from tests.kits.lake.small_lake import MARKS, SLICE, at, lake_at, parquet_of, row, sync
+from tests.kits.waiting import PATIENCE
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import (
     DIFFERENCES,
@@ -139,7 +140,7 @@ def die_in_a_batch(root: str) -> None:
 def test_what_a_death_left_unwritten_is_read_again(lake: Lake) -> None:
     process = SPAWN.Process(target=die_in_a_batch, args=(lake.root,))
     process.start()
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == -signal.SIGKILL
     assert lake.read(MARKS).num_rows == 1
     assert (committed(lake, "night-0"), slice_statuses(lake, 101)) == ({}, {})

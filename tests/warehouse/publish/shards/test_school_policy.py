@@ -2,12 +2,9 @@
 and ignores its conditions (the page says so)."""
 
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import boto3  # type: ignore[import-untyped]
@@ -18,6 +15,8 @@ import pytest
 from obstore.fsspec import FsspecStore
 
 from tests.kits.exports.open_tables import open_table, publish_number
+from tests.kits.servers.nginx import free_port
+from tests.kits.waiting import until_listening
 from warehouse.publish.shards.publication import deal
 from warehouse.published.catalog import catalog_sql, read_catalog
 from warehouse.published.shards import Shards
@@ -32,9 +31,7 @@ USER = "reader_of_101"
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server for S3 and IAM, which lets everybody do everything until it is told otherwise."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     variables = {
         "AWS_ENDPOINT_URL": address,
@@ -48,13 +45,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setenv(name, value)
     command = [sys.executable, "-m", "moto.server", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        ends = time.monotonic() + 60
-        while True:
-            with suppress(httpx.TransportError):
-                httpx.get(address, timeout=10)
-                break
-            assert server.poll() is None and time.monotonic() < ends, "moto does not start"
-            time.sleep(0.1)
+        until_listening(port, server)
         yield address
         server.kill()
 
