@@ -8,8 +8,8 @@ import h11
 import pytest
 
 from pipelines.pushes.connections import Answer, BodyCutOff, BodyTooLong, Connections, ReadBody
+from tests.kits.waiting import PATIENCE, pass_time, settle
 
-IDLE_SECONDS = 0.2
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n"
 
 
@@ -22,23 +22,30 @@ async def handler(_request: h11.Request, read_body: ReadBody) -> Answer:
         return Answer(408, "cut off", retry_after=1)
 
 
-async def exchange(*pieces: bytes, pause: float = 0) -> bytes:
-    """What a server answers to pieces of a request that come so many seconds apart."""
+async def exchange(*pieces: bytes, pause: float = 0, idle_seconds: float = PATIENCE) -> bytes:
+    """What a server answers to pieces of a request between which so many seconds pass."""
+    head_is_read = asyncio.Event()
+
+    async def note_head(request: h11.Request, read_body: ReadBody) -> Answer:
+        head_is_read.set()
+        return await handler(request, read_body)
+
+    connections = Connections(note_head, malformed=lambda: None, idle_seconds=idle_seconds)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = asyncio.create_task(
-            Connections(handler, malformed=lambda: None, idle_seconds=IDLE_SECONDS).serve(listener)
-        )
+        serving = asyncio.create_task(connections.serve(listener))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
 
         async def send() -> None:
             for piece in pieces:
                 writer.write(piece)
-                await asyncio.sleep(pause)
+                if piece.endswith(b"\r\n\r\n"):
+                    await head_is_read.wait()
+                await settle()
+                pass_time(pause)
 
         sending = asyncio.create_task(send())
         try:
-            async with asyncio.timeout(20):
-                return await reader.read()
+            return await reader.read()
         finally:
             sending.cancel()
             writer.close()
@@ -48,12 +55,12 @@ async def exchange(*pieces: bytes, pause: float = 0) -> bytes:
 
 
 def test_a_silent_connection_is_closed() -> None:
-    assert asyncio.run(exchange()) == b""
+    assert asyncio.run(exchange(idle_seconds=0.1)) == b""
 
 
 @pytest.mark.parametrize(("start", "status"), [(b"", b""), (HEAD + b"\r\n", b"HTTP/1.1 408")])
 def test_bytes_now_and_then_do_not_keep_a_connection(start: bytes, status: bytes) -> None:
-    answer = asyncio.run(exchange(start, *[b"x"] * 9, pause=IDLE_SECONDS / 2))
+    answer = asyncio.run(exchange(start, *[b"x"] * 9, pause=PATIENCE / 2))
     assert answer.startswith(status) and bool(answer) == bool(status)
 
 

@@ -15,6 +15,7 @@ from loading.pushes.inbox import Inbox, inbox_path, open_inbox
 from tests.kits.programs.command_line import campus
 from tests.kits.pushes.receiving import Running, receiver
 from tests.kits.pushes.signing import TOKEN, a_push, beijing, headers_for
+from tests.kits.waiting import PATIENCE
 
 SCHOOL_TOKEN = "the-token-of-102"
 
@@ -155,8 +156,8 @@ def test_what_was_answered_outlives_a_kill(tmp_path: Path) -> None:
                     pass
 
             pending = [together.submit(push, number) for number in range(150)]
-            while sum(future.done() for future in pending) < 50:
-                time.sleep(0.005)
+            # In the order of sending.
+            pending[49].result(PATIENCE)
             receiving.process.send_signal(signal.SIGKILL)
     assert len(answered) >= 100
     with closing(sqlite3.connect(inbox_path(tmp_path))) as connection:
@@ -178,7 +179,7 @@ def test_it_ends_quietly_and_logs_neither_secrets_nor_keys(tmp_path: Path) -> No
         assert receiving.post(body).status_code == 200
         assert receiving.post(body, _changed(headers, X_Signature="1" * 64)).status_code == 401
         receiving.process.send_signal(signal.SIGTERM)
-        assert receiving.process.wait(20) == 0
+        assert receiving.process.wait(PATIENCE) == 0
     log = (tmp_path / "receiver.log").read_text()
     assert [line[20:] for line in log.splitlines()] == [
         '200 school 101, "two\\nlines": 1 events, 1 rows',

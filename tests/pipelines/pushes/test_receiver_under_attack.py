@@ -14,6 +14,7 @@ import pytest
 
 from tests.kits.pushes.receiving import Running, receiver
 from tests.kits.pushes.signing import a_push, headers_for
+from tests.kits.waiting import PATIENCE, until
 
 MEMORY_MB = 200
 
@@ -26,7 +27,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def connect(running: Running) -> socket.socket:
     host, _, port = running.url.removeprefix("http://").rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=30)
+    return socket.create_connection((host, int(port)), timeout=PATIENCE)
 
 
 def head(**changes: str | None) -> bytes:
@@ -85,7 +86,6 @@ def test_a_wrong_head_is_refused_without_its_body(running: Running, name: str) -
     """No byte of the body is sent, so that an answer cannot come from reading it."""
     changes, status = WRONG_HEADS[name]
     with closing(connect(running)) as connection:
-        connection.settimeout(5)
         connection.sendall(head(**changes))
         assert answer(connection)[0] == status
 
@@ -171,22 +171,25 @@ def test_a_push_comes_through_beside_slow_bodies(running: Running) -> None:
 def test_an_idle_connection_is_closed_after_ten_seconds(running: Running, part: str) -> None:
     """Also where a byte of the head or of the body comes now and then."""
     sent = {"nothing": b"", "head": b"POST / HTTP/1.1\r\nX-A: ", "body": head()}[part]
+    began = time.monotonic()
     with closing(connect(running)) as connection:
         connection.sendall(sent)
-        began, closed = time.monotonic(), False
         connection.settimeout(1)
-        while not closed and time.monotonic() - began < 25:
+
+        def is_closed() -> bool:
             try:
                 connection.sendall(b"1" if sent else b"")
-                closed = not connection.recv(1000)
+                return not connection.recv(1000)
             except TimeoutError:
-                continue
+                return False
             except ConnectionError:
-                closed = True
-    assert closed
+                return True
+
+        until(is_closed, "the receiver closes the connection")
+    assert time.monotonic() - began >= 10
 
 
 def test_it_ends_beside_silent_connections(tmp_path: Path) -> None:
     with receiver(tmp_path) as receiving, closing(connect(receiving)):
         receiving.process.send_signal(signal.SIGTERM)
-        assert receiving.process.wait(20) == 0
+        assert receiving.process.wait(PATIENCE) == 0
