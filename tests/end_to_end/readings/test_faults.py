@@ -9,9 +9,11 @@ from campus.registry import BASE_DATA, RESOURCES, SCHOOLS
 from simulator.process import RunningSimulator, running
 from tests.kits.platforms.in_process import platform
 from tests.kits.readings.base_data import PLATFORM, SCHOOL, Found, Row, by_key, read_all, truth, unsettle
+from tests.kits.waiting import until
 
 Fault = dict[str, Any]
 
+READ_TIMEOUT = 2.0
 KINDS: list[Fault] = [
     {"kind": "status", "status": 500},
     {"kind": "status", "status": 408},
@@ -22,7 +24,7 @@ KINDS: list[Fault] = [
     {"kind": "html"},
     {"kind": "revoked"},
     {"kind": "slow", "seconds": 0.02},
-    {"kind": "slow", "seconds": 1.0, "times": 3},
+    {"kind": "slow", "seconds": 3 * READ_TIMEOUT, "times": 3},
 ]
 UNIT = {"scores": "item_id", "assessments": "class_id", "class_members": "class_id", "terms": "type"}
 
@@ -47,10 +49,11 @@ def read_with(
     simulator.set_faults(*faults)
     simulator.clear_log()
     try:
-        return read_all(simulator, semester_id, read_timeout=0.5, **settings)
+        return read_all(simulator, semester_id, read_timeout=READ_TIMEOUT, **settings)
     finally:
         simulator.set_faults()
-        assert any(request["fault"] for request in simulator.log())
+        # A slow answer is logged when it is sent.
+        until(lambda: any(request["fault"] for request in simulator.log()), "a fault is logged")
 
 
 @pytest.mark.parametrize("fault", KINDS, ids=lambda fault: " ".join(map(str, fault.values())))
