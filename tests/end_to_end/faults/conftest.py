@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kits.kills.killing import Victims, victims
+from tests.kits.kills.killing import Victims
 from tests.kits.kills.kills import ROW, Copy
 from tests.kits.worlds.world import EARLY, World, world
 
@@ -31,10 +31,10 @@ def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[]
 
 
 @pytest.fixture(scope="session")
-def programs() -> Iterator[Victims]:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Victims:
     """What runs the project's programs."""
-    with victims() as running:
-        yield running
+    folder = tmp_path_factory.mktemp("programs")
+    return Victims(folder / "output", folder / "stacks")
 
 
 @contextmanager

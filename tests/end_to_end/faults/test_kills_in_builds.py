@@ -17,13 +17,13 @@ from tests.kits.kills.kills import (
     Kill,
     Start,
     Tell,
-    environment_of,
     killed_and_run_again,
     params,
     untouched,
 )
 from tests.kits.kills.news import SCHOOL, something_new
 from tests.kits.programs import analyst
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import World
 
 FIRST, CARRIED = "first build", "build"
@@ -47,7 +47,9 @@ def start_of(
 
     @cache
     def start(kind: str) -> Start:
-        return untouched(programs, begins[kind], BUILD, environment_of(world), module_copy)
+        return untouched(
+            programs, begins[kind], BUILD, environment_for(world.home, world.platform), module_copy
+        )
 
     return start
 

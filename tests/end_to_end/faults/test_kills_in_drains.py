@@ -13,12 +13,12 @@ from tests.kits.kills.kills import (
     Kill,
     Start,
     Tell,
-    environment_of,
     killed_and_run_again,
     params,
     untouched,
 )
 from tests.kits.kills.news import push, something_new
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import World
 
 
@@ -32,7 +32,7 @@ def start(make_world: Callable[..., World], module_copy: Copy, programs: Victims
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
         dagster_home(world.settings)
-    return untouched(programs, world.home, DRAIN, environment_of(world), module_copy)
+    return untouched(programs, world.home, DRAIN, environment_for(world.home, world.platform), module_copy)
 
 
 @pytest.mark.parametrize("kill", params(("drain", 14)))

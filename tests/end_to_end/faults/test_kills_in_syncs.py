@@ -12,12 +12,12 @@ from tests.kits.kills.kills import (
     Kill,
     Start,
     Tell,
-    environment_of,
     killed_and_run_again,
     params,
     untouched,
 )
 from tests.kits.kills.news import something_new
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import BASE_ONLY, World
 
 FIRST, WHOLE, NIGHT = "first sync", "whole night", "night"
@@ -31,7 +31,7 @@ def start_of(
 ) -> Callable[[str], Start]:
     """Where the kills of a kind begin: a home that holds nothing, and one that lacks the news of a day."""
     world = make_world()
-    environment = environment_of(world)
+    environment = environment_for(world.home, world.platform)
     night = module_copy(world.home)
     ended = programs.run(SYNC, environment, night)
     assert ended.status == 0, ended.output[-5000:]

@@ -1,7 +1,6 @@
 """A platform that is started anew in the midst of a load: for seconds there is no connection, and then no
 token of before holds. Nothing of it shows in the tables."""
 
-import socket
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -11,6 +10,8 @@ import pytest
 from simulator.process import RunningSimulator, running
 from tests.kits.kills.killing import Victims
 from tests.kits.kills.kills import SYNC
+from tests.kits.programs.processes import environment_for
+from tests.kits.servers.nginx import free_port
 from tests.kits.worlds.world import BASE_ONLY, EARLY, World, differences, instance_at, settings_for
 
 LOAD = (*SYNC, "--select", BASE_ONLY)
@@ -22,9 +23,7 @@ def test_a_platform_that_restarts_in_the_midst_of_a_load(programs: Victims, tmp_
     home = tmp_path / "home"
     home.mkdir()
     (home / "campus.yaml").write_text("datasets: {include: []}")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = {"schools": 1, "students": 12, "semesters": 1, "today": str(EARLY), "port": port}
+    options = {"schools": 1, "students": 12, "semesters": 1, "today": str(EARLY), "port": free_port()}
     gone: list[float] = []
     back: list[RunningSimulator] = []
     with ExitStack() as before, ExitStack() as after:
@@ -38,12 +37,7 @@ def test_a_platform_that_restarts_in_the_midst_of_a_load(programs: Victims, tmp_
                 back.append(after.enter_context(running(**options)))
             return False
 
-        environment = {
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
-        done = programs.run(LOAD, environment, home, restart)
+        done = programs.run(LOAD, environment_for(home, platform), home, restart)
         assert back and done.status == 0, done.output[-5000:]
         with instance_at(home) as instance:
             world = World(home, back[0], settings_for(home, back[0]), instance, count(1))

@@ -1,11 +1,8 @@
 """A disk that is full before a run or in the midst of one, and Dagster's database gone meanwhile: one plain
 sentence, and the next run is exact."""
 
-import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,13 +14,13 @@ from sqlalchemy.exc import OperationalError
 from pipelines.runs.storage_failures import storage_message
 from tests.kits.kills.home_state import different, lake_rows, left_behind, published_rows, upkeep
 from tests.kits.kills.killing import Victims
-from tests.kits.kills.kills import BUILD, SYNC, Copy, Start, environment_of, untouched
+from tests.kits.kills.kills import BUILD, SYNC, Copy, Start, untouched
 from tests.kits.kills.news import something_new
+from tests.kits.programs.processes import environment_for, run
 from tests.kits.servers.disks import BALLAST, fill, small_disk
 from tests.kits.servers.postgres import postgres
 from tests.kits.worlds.world import BASE_ONLY, World
 
-CAMPUS = Path(sys.executable).parent / "campus"
 LOAD = (*SYNC, "--select", BASE_ONLY)
 Moment = Callable[[Path, str, float], bool]
 RESOURCES = ("students", "teachers", "classes", "class_members", "scores", "grades")
@@ -41,10 +38,7 @@ MOMENTS: dict[str, Moment] = {
 
 def test_nothing_is_begun_without_room(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", megabytes=16) as disk:
-        environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(disk / "home")}
-        done = subprocess.run(
-            [CAMPUS, *BUILD[1:]], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = run(BUILD, environment_for(disk / "home"), tmp_path)
         assert done.returncode == 1
         [line] = done.stderr.splitlines()
         assert line.startswith(f"campus: The disk of {disk}/home is full, 16 MB are free. Make room there")
@@ -84,7 +78,7 @@ def filled(programs: Victims, home: Path, is_due: Moment, since: float, _seconds
 @pytest.fixture(scope="module")
 def reference(night: World, programs: Victims, module_copy: Copy) -> Start:
     """How the home is after a sync in which nothing went wrong."""
-    return untouched(programs, night.home, LOAD, environment_of(night), module_copy)
+    return untouched(programs, night.home, LOAD, environment_for(night.home, night.platform), module_copy)
 
 
 def is_exact_after_another_run(programs: Victims, home: Path, reference: Start, **variables: str) -> None:

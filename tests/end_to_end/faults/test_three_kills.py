@@ -9,7 +9,8 @@ import duckdb
 
 from tests.kits.kills.home_state import left_behind, upkeep
 from tests.kits.kills.killing import Victims
-from tests.kits.kills.kills import SEED, SYNC, environment_of
+from tests.kits.kills.kills import SEED, SYNC
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import BASE_ONLY, World, differences
 
 LOAD = (*SYNC, "--select", BASE_ONLY)
@@ -26,7 +27,7 @@ def test_three_kills_in_a_row_lose_nothing_and_leave_nothing(
     make_world: Callable[..., World], programs: Victims
 ) -> None:
     world, chance = make_world(datasets=False), Random(SEED)
-    environment, home = environment_of(world), world.home
+    environment, home = environment_for(world.home, world.platform), world.home
     for moment in MOMENTS:
         delay, seen = chance.random() / 2, list[float]()
 

@@ -13,7 +13,6 @@ import pytest
 
 from tests.kits.kills.home_state import different, lake_rows, left_behind, published_rows, upkeep
 from tests.kits.kills.killing import Ended, Victims
-from tests.kits.worlds.world import World
 
 SEED = 20261122
 SYNC, BUILD = ("campus", "sync"), ("campus", "build")
@@ -49,15 +48,6 @@ class Start:
     seconds: float
     lake: Mapping[str, str]
     published: Mapping[str, str]
-
-
-def environment_of(world: World) -> dict[str, str]:
-    """The settings of a world, as its commands have them."""
-    return {
-        "CAMPUS_BASE_URL": world.platform.base_url,
-        "CAMPUS_CLIENT_ID": world.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
-    }
 
 
 def kills(kind: str, number: int) -> list[Kill]:
