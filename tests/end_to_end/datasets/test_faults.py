@@ -1,6 +1,5 @@
 """Datasets of a platform that misbehaves, of one that changes meanwhile, and a sync that is killed."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.dataset_world import (
     ONLY_DATASETS,
     asked,
@@ -70,13 +70,7 @@ def done(world: World) -> set[int]:
 
 def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -> None:
     made.platform.set_faults({"kind": "slow", "seconds": 0.5, "path": "*/big_scores/records"})
-    environment = {
-        **os.environ,
-        "CAMPUS_HOME": str(made.home),
-        "CAMPUS_BASE_URL": made.platform.base_url,
-        "CAMPUS_CLIENT_ID": made.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": made.platform.client_secret,
-    }
+    environment = environment_for(made.home, made.platform)
     command = [sys.executable, "-c", CAMPUS, "sync", "--select", ONLY_DATASETS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE

@@ -4,9 +4,6 @@ board, and out of the home again."""
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,9 @@ import pytest
 
 from simulator.process import running
 from tests.kits.leaks import leaks
+from tests.kits.programs import processes
+from tests.kits.programs.processes import environment_for
 
-CAMPUS = Path(sys.executable).with_name("campus")
 SCHOOL = 101
 PEOPLE = """
     SELECT student_id, student_number, student_name, level FROM marts.early_warning
@@ -33,24 +31,10 @@ CLOSED = """
 def test_a_log_goes_from_a_file_to_the_board_and_is_forgotten(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with running(schools=1, students=60, semesters=2, today="2025-04-25") as platform:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "CAMPUS_HOME": str(home),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
+        environment = environment_for(home, platform, HOME=str(tmp_path))
 
         def run(*arguments: str, status: int = 0) -> str:
-            done = subprocess.run(
-                [CAMPUS, *arguments],
-                env=environment,
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = processes.run(["campus", *arguments], environment, tmp_path)
             assert done.returncode == status, (arguments, done.stdout, done.stderr)
             return done.stdout + done.stderr
 

@@ -11,6 +11,7 @@ from campus.capabilities import Capabilities, Findings, Rejection
 from loading.connection import capabilities as kept
 from loading.connection.capabilities import NAME, forget_capabilities, keep_capabilities, read_capabilities
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import World
 from warehouse.load.logs.load_log import now
 
@@ -122,13 +123,7 @@ def test_the_second_sync_asks_for_no_expansion_that_was_rejected(make_world: Cal
     world.platform.clear_log()
     assert world.load().problems == []
     assert [entry for entry in world.platform.log() if entry["status"] == 422] == []
-    environment = {
-        "CAMPUS_HOME": str(world.home),
-        "CAMPUS_BASE_URL": world.platform.base_url,
-        "CAMPUS_ALLOW_HTTP": "true",
-        "CAMPUS_CLIENT_ID": world.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
-    }
+    environment = environment_for(world.home, world.platform, CAMPUS_ALLOW_HTTP="true")
     said = campus(world.home, "doctor", **environment)
     assert "rejects expand=students for /api/v3/admin_class/admin_classes" in said.output
     campus(world.home, "doctor", "--rediscover", **environment)

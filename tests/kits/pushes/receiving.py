@@ -1,7 +1,6 @@
 """A receiver as a process, and what the tests ask of it."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 
 from loading.pushes.inbox import Event, open_inbox
+from tests.kits.programs.processes import environment_for
 from tests.kits.pushes.signing import TOKEN, headers_for
 
 CAMPUS = Path(sys.executable).parent / "campus"
@@ -39,12 +39,7 @@ class Running:
 
 @contextmanager
 def receiver(home: Path, **variables: str) -> Iterator[Running]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "CAMPUS_HOME": str(home),
-        "CAMPUS_PUSH_TOKEN": TOKEN,
-        "CAMPUS_PUSH_PORT": "0",
-    } | variables
+    environment = environment_for(home, CAMPUS_PUSH_TOKEN=TOKEN, CAMPUS_PUSH_PORT="0") | variables
     log = home / "receiver.log"
     with log.open("a+") as output:
         process = subprocess.Popen(

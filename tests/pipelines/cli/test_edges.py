@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,10 +15,10 @@ from deltalake.exceptions import DeltaError
 from pipelines.cli.main import main
 from simulator.launch import SimulatorError
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import environment_for, run, started
 from warehouse.lake.delta import SchemaConflict
 from warehouse.publish.models.dbt_project import ModelsBroken
 
-CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "sk-do-not-tell"
 
 
@@ -43,10 +42,8 @@ def test_a_home_that_is_a_file_or_below_one_is_told(command: str, below: str, tm
 def test_a_dotenv_that_is_no_utf8_is_told_without_its_content(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(f"CAMPUS_CLIENT_SECRET={SECRET}\xff".encode("latin-1"))
     # As its user would: nothing but a process shows all that it says.
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": ""}
-    done = subprocess.run(
-        [CAMPUS, "sql", "SELECT 1"], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
+    environment = environment_for(tmp_path, CAMPUS_HOME="")
+    done = run(["campus", "sql", "SELECT 1"], environment, tmp_path)
     [line] = done.stderr.splitlines()
     assert done.returncode == 2 and line.startswith("campus: .env cannot be read as UTF-8 text")
     assert SECRET not in line
@@ -82,24 +79,29 @@ def test_json_keeps_columns_of_the_same_name(tmp_path: Path) -> None:
 
 
 #: Its answer is longer than what a pipe holds.
-LONG_ANSWER = [CAMPUS, "sql", "FROM range(50_000)", "--format", "csv"]
+LONG_ANSWER = ["campus", "sql", "FROM range(50_000)", "--format", "csv"]
 
 
 def test_all_that_is_printed_arrives(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": published(tmp_path / "home")}
-    done = subprocess.run(LONG_ANSWER, env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, 50_001, "")
+    home, errors = Path(published(tmp_path / "home")), tmp_path / "errors"
+    with (
+        errors.open("w") as file,
+        started(LONG_ANSWER, environment_for(home), tmp_path, errors=file) as program,
+    ):
+        lines = program.stdout.readlines()
+        assert (program.wait(), len(lines), errors.read_text()) == (0, 50_001, "")
 
 
 def test_a_reader_that_goes_is_not_told(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": published(tmp_path / "home")}
-    with subprocess.Popen(
-        LONG_ANSWER, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
+    home, errors = Path(published(tmp_path / "home")), tmp_path / "errors"
+    with (
+        errors.open("w") as file,
+        started(LONG_ANSWER, environment_for(home), tmp_path, errors=file) as program,
+    ):
+        program.stdout.readline()
+        program.stdout.close()
+        program.wait()
+        assert errors.read_text() == ""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What `campus district kubernetes` prints is what Kubernetes and Dagster's launcher take."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from pipelines.district.unstarted_runs import NAME
 from pipelines.runs.instance import CONFIG
 from pipelines.settings.options import Options
 from pipelines.settings.settings import load_settings
+from tests.kits.programs.processes import environment_for
 from tests.kits.programs.rendered_district import (
     LAKE,
     NAMESPACE,
@@ -212,12 +212,11 @@ def test_the_webserver_needs_no_secret_of_the_platform(tmp_path: Path) -> None:
     code = "from pipelines.definitions import defs; print(len(list(defs().resolve_all_job_defs())))"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={
-            "PATH": os.environ["PATH"],
-            "CAMPUS_HOME": str(tmp_path / "home"),
-            "CAMPUS_KUBERNETES": "true",
-            "DAGSTER_POSTGRES_URL": f"postgresql+psycopg2://campus:{SECRET}@postgres/campus",
-        },
+        env=environment_for(
+            tmp_path / "home",
+            CAMPUS_KUBERNETES="true",
+            DAGSTER_POSTGRES_URL=f"postgresql+psycopg2://campus:{SECRET}@postgres/campus",
+        ),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -5,10 +5,6 @@ Slow, since it syncs, builds and restores a whole home; tests/warehouse/forgetti
 of a lake alone."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +21,7 @@ from loading.pushes.inbox import open_inbox
 from simulator.process import RunningSimulator, running
 from tests.kits.leaks import leaks
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import environment_for, started
 from warehouse.lake.delta import Lake
 from writeback.notes import leave_note
 from writeback.operations import CHANGE_USER, MARK_LESSON, Write
@@ -108,16 +105,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     path.mkdir()
     (path / "campus.yaml").write_text(OPTIONS.format(inbox=folder / "inbox", office=folder / "office"))
     with running(schools=1, students=24, semesters=1, core_subjects=4, today="2025-03-20") as platform:
-        environment = {
-            "CAMPUS_HOME": str(path),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-            "CAMPUS_REPORTS": "student_summary,certificates",
-            "CAMPUS_ALLOW_WRITES": "true",
-            "DAGSTER_HOME": str(path / "dagster"),
-            "HOME": str(folder),
-        }
+        environment = environment_for(
+            path,
+            platform,
+            CAMPUS_REPORTS="student_summary,certificates",
+            CAMPUS_ALLOW_WRITES="true",
+            DAGSTER_HOME=str(path / "dagster"),
+            HOME=str(folder),
+        )
         guardian = next(
             entry["row"]
             for entry in platform.rows("v1_users", SCHOOL)
@@ -205,21 +200,11 @@ def forgotten(home: Home) -> Home:
 
 
 def _kill_half_way(home: Home) -> None:
-    command = [str(Path(sys.executable).parent / "campus")]
-    process = subprocess.Popen(
-        [*command, "forget", "--school", str(SCHOOL), "--student", str(home.student), "--yes"],
-        env={"PATH": os.environ["PATH"], **home.environment},
-        cwd=home.path.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "scores" in line:
-            process.send_signal(signal.SIGKILL)
-            break
-    process.wait()
-    process.stdout.close()
+    command = ["campus", "forget", "--school", str(SCHOOL), "--student", str(home.student), "--yes"]
+    with started(command, home.environment, home.path.parent) as program:
+        for line in program.stdout:
+            if "scores" in line:
+                break
     assert list((home.path / "forgetting").glob("*.json"))
 
 

@@ -12,6 +12,7 @@ import pytest
 from simulator.process import running
 from tests.kits.leaks import leaks
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import environment_for
 from tests.kits.servers.object_store import BUCKET, object_store
 from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.stores import store_of
@@ -77,12 +78,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path) -> None:
     with running(schools=2, students=10, semesters=2, core_subjects=3, today="2025-03-10") as platform:
-        environment = {
-            **place.environment,
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
+        environment = environment_for(place.home, platform, **place.environment)
         school, other = sorted(entry["key"] for entry in platform.rows("schools", 0))
         student = platform.rows("students", school)[0]["key"]
         for resource in ("students", "reflections", "v1_users"):

@@ -1,12 +1,10 @@
 """The lake of a district: each process compares its own lake with the lake that Postgres names."""
 
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psycopg2
@@ -24,11 +22,11 @@ from pipelines.lake.opening import lake_of, lake_without_check, make_ready
 from pipelines.runs.instance import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import Program, environment_for, started
 from tests.kits.servers.object_store import BUCKET, object_store
 from tests.kits.servers.own_servers import rabbitmq
 from tests.kits.servers.postgres import Postgres, postgres
 
-CAMPUS = Path(sys.executable).parent / "campus"
 ANOTHER = "is not the district's lake"
 
 
@@ -227,29 +225,17 @@ def test_a_worker_process_is_refused_before_it_listens(url: str, tmp_path: Path)
             "CAMPUS_BASE_URL": "simulator",
         }
 
-        def worker(**settings: str) -> "subprocess.Popen[str]":
+        def worker(**settings: str) -> AbstractContextManager[Program]:
             values = shared | settings
             (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in values.items()))
-            return subprocess.Popen(
-                [CAMPUS, "district", "worker"],
-                cwd=tmp_path,
-                env={"PATH": os.environ["PATH"], "CAMPUS_HOME": str(home)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+            return started(["campus", "district", "worker"], environment_for(home), tmp_path)
 
-        first = worker(CAMPUS_LAKE=f"s3://{BUCKET}/lake")
-        try:
+        with worker(CAMPUS_LAKE=f"s3://{BUCKET}/lake") as first:
             ends = time.monotonic() + 120
             # With the store's keys of .env alone.
             while not listeners(address):
-                assert first.poll() is None and time.monotonic() < ends, "the worker does not listen"
-                time.sleep(0.5)
-            second = worker()
-            said, _ = second.communicate(timeout=120)
-            assert second.returncode == 2 and ANOTHER in said, said
+                assert first.poll(0.5) is None and time.monotonic() < ends, "the worker does not listen"
+            with worker() as second:
+                said = second.stdout.read()
+                assert second.wait() == 2 and ANOTHER in said, said
             assert f"Set CAMPUS_LAKE=s3://{BUCKET}/lake" in said
-        finally:
-            first.kill()
-            first.wait()

@@ -1,6 +1,5 @@
 """The maintenance that follows each night: on the disk, in the published file, and in what operators read."""
 
-import os
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from deltalake import DeltaTable
 
 from simulator.process import RunningSimulator, running
 from tests.kits.programs.moved_clock import NEEDS_FAKETIME, age_new_files, days_ahead
+from tests.kits.programs.processes import environment_for
 
 CAMPUS = Path(sys.executable).parent / "campus"
 OPTIONS = "retention: {personal_days: 30, history_days: 30}\nschedule: {keep_loads_days: 60}\n"
@@ -21,15 +21,7 @@ OPTIONS = "retention: {personal_days: 30, history_days: 30}\nschedule: {keep_loa
 
 def campus(home: Path, platform: RunningSimulator, days: int, *arguments: str) -> str:
     """What `campus` prints when its clock is days ahead."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "CAMPUS_HOME": str(home),
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        **days_ahead(days),
-    }
+    environment = environment_for(home, platform, HOME=str(home), **days_ahead(days))
     began = time.time()
     ended = subprocess.run([CAMPUS, *arguments], cwd=home, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,7 +1,6 @@
 """The published file: whole, checked, open to anybody at any time, and without a secret."""
 
 import json
-import os
 import re
 import shutil
 import stat
@@ -30,6 +29,7 @@ from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.settings.simulated_platform import CORRECTED_GRADES, PLATFORM, POINTS
 from tests.kits.platforms.tap import tapped
 from tests.kits.programs import analyst, command_line, old_duckdb
+from tests.kits.programs.processes import environment_for, run
 from tests.kits.truth.workbook_truth import compare
 from tests.kits.worlds.world import World, differences, publications
 from warehouse.age import PROVEN
@@ -37,7 +37,6 @@ from warehouse.files import STORAGE_VERSION
 from warehouse.load.logs.load_log import now
 from warehouse.publish.publish import ANEW
 
-CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "analysts.md"
 QUESTIONS = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
@@ -66,31 +65,16 @@ def _name_all(world: World, name: str) -> None:
         world.platform.update("teachers", entry["key"], name=name)
 
 
-def environment(world: World) -> dict[str, str]:
-    return {
-        "CAMPUS_HOME": str(world.home),
-        "CAMPUS_BASE_URL": world.platform.base_url,
-        "CAMPUS_CLIENT_ID": world.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
-    }
-
-
 def campus(world: World, *arguments: str, **changes: str) -> click.testing.Result:
     """Run the command line on this world, in this process."""
-    return command_line.campus(world.home, *arguments, **environment(world) | changes)
+    environment = environment_for(world.home, world.platform, **changes)
+    return command_line.campus(world.home, *arguments, **environment)
 
 
 def process(world: World, *arguments: str, **changes: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line on this world, as its user would: all that it says is seen."""
-    return subprocess.run(
-        [CAMPUS, *arguments],
-        env={"PATH": os.environ["PATH"], **environment(world), **changes},
-        cwd=world.home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+    environment = environment_for(world.home, world.platform, **changes)
+    return run(["campus", *arguments], environment, world.home)
 
 
 def query(world: World, sql: str) -> list[tuple[Any, ...]]:

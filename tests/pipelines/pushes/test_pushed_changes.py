@@ -1,16 +1,10 @@
 """A change at the platform, pushed to a receiver of its own, drained by Dagster's daemon, and published: how
 long that takes, with every process and sensor as an operator has them."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import dagster as dg
 import duckdb
@@ -19,36 +13,12 @@ import pytest
 from loading.pushes.inbox import open_inbox
 from pipelines.definitions import MAINTENANCE
 from pipelines.runs.instance import open_instance
+from tests.kits.programs.processes import ROOT, environment_for, started
+from tests.kits.servers.nginx import free_port
 from tests.kits.worlds.world import World
 
-BIN = Path(sys.executable).parent
-ROOT = Path(__file__).parents[3]
 TOKEN = "a-token-of-the-tests"
 PATIENCE = 600.0  # seconds, for each part on a busy machine
-
-
-@contextmanager
-def running(command: list[str | Path], world: World, port: int) -> Iterator[None]:
-    """A process group of its own, ended as a whole."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "CAMPUS_HOME": str(world.home),
-        "CAMPUS_BASE_URL": world.platform.base_url,
-        "CAMPUS_CLIENT_ID": world.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
-        "CAMPUS_PUSH_TOKEN": TOKEN,
-        "CAMPUS_PUSH_PORT": str(port),
-        "DAGSTER_HOME": str(world.home / "dagster"),
-    }
-    with (world.home / "processes.log").open("a") as output:
-        process = subprocess.Popen(
-            command, env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            yield
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def wait_for(world: World, event: str, condition: Callable[[], object]) -> float:
@@ -68,18 +38,22 @@ def watched(make_world: Callable[..., World]) -> Iterator[World]:
     world = make_world(students=12)
     # No night while the test runs.
     (world.home / "campus.yaml").write_text('schedule: {nightly: "0 0 29 2 *"}')
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
         world = replace(world, instance=stack.enter_context(open_instance(world.settings)))
         assert world.load().problems == []
         assert world.publish().problem is None
-        stack.enter_context(running([BIN / "campus", "push-receiver"], world, port))
-        stack.enter_context(
-            running([BIN / "dagster-daemon", "run", "-m", "pipelines.definitions"], world, port)
+        environment = environment_for(
+            world.home,
+            world.platform,
+            CAMPUS_PUSH_TOKEN=TOKEN,
+            CAMPUS_PUSH_PORT=str(port := free_port()),
+            DAGSTER_HOME=str(world.home / "dagster"),
         )
+        output = stack.enter_context((world.home / "processes.log").open("a"))
+        for command in ("campus push-receiver", "dagster-daemon run -m pipelines.definitions"):
+            stack.enter_context(started(command.split(), environment, ROOT, output=output))
         inbox = world.home / "pushes.sqlite"
         wait_for(world, "the receiver listens", inbox.exists)
         daemons = ("SENSOR", "QUEUED_RUN_COORDINATOR")

@@ -1,6 +1,5 @@
 """Nobody but the owner and the group can read what is written, whatever umask the caller has."""
 
-import os
 import shlex
 import stat
 import subprocess
@@ -12,9 +11,10 @@ import pytest
 from pipelines.cli.doctor.files import examine_files
 from pipelines.settings.settings import Settings
 from simulator.process import running
+from tests.kits.programs.processes import environment_for, run
 from warehouse.files import is_open, make_read_only
 
-CAMPUS, DAGSTER = (Path(sys.executable).parent / name for name in ("campus", "dagster"))
+DAGSTER = Path(sys.executable).with_name("dagster")
 
 
 def open_to_others(folder: Path) -> dict[str, str]:
@@ -29,22 +29,13 @@ def test_a_night_without_a_umask_leaves_nothing_to_others(tmp_path: Path) -> Non
     home = tmp_path / "home"
     home.mkdir(mode=0o750)
     with running(schools=1, students=12, semesters=1, core_subjects=4) as platform:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "CAMPUS_HOME": str(home),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
-
-        def campus(*words: str) -> None:
-            subprocess.run(
-                [CAMPUS, *words], env=environment, cwd=tmp_path, umask=0, check=True, capture_output=True
-            )
-
-        campus("sync")
-        campus("export", "--all", "--to", str(tmp_path / "for people"))
-        campus("backup", "--first", str(tmp_path / "backups"))
+        for words in (
+            ("sync",),
+            ("export", "--all", "--to", str(tmp_path / "for people")),
+            ("backup", "--first", str(tmp_path / "backups")),
+        ):
+            done = run(["campus", *words], environment_for(home, platform), tmp_path, umask=0)
+            assert done.returncode == 0, done.stderr
     assert (home / "campus.duckdb").exists() and len(list(home.rglob("*"))) > 200
     assert open_to_others(home) == {}
     assert open_to_others(tmp_path / "for people") == {}
@@ -78,14 +69,7 @@ def test_runs_of_dagster_leave_nothing_to_others(tmp_path: Path) -> None:
     """Dagster's own programs have the umask, too."""
     home = tmp_path / "home"
     with running(schools=1, students=12, semesters=1) as platform:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "CAMPUS_HOME": str(home),
-            "DAGSTER_HOME": str(home / "dagster"),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
+        environment = environment_for(home, platform, DAGSTER_HOME=str(home / "dagster"))
         # As any command of campus does, which is what people run first: it makes Dagster's databases.
         opens = (
             "from pipelines.runs import instance\nfrom pipelines.settings import settings\n"

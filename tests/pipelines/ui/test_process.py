@@ -5,9 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,11 +24,12 @@ from websockets.typing import Origin, Subprotocol
 from pipelines.lake.opening import lake_of
 from pipelines.settings.settings import Settings
 from tests.kits.programs.command_line import campus
+from tests.kits.programs.processes import Program, environment_for, run, started
+from tests.kits.servers.nginx import free_port
 from warehouse.files import locked
 from warehouse.lake.logs.tables import LOGS
 from warehouse.publish.build import models_version
 
-CAMPUS = Path(sys.executable).parent / "campus"
 SUBPROTOCOL = Subprotocol("graphql-ws")
 PATIENCE = 180.0  # seconds, for processes on a busy machine
 CODE = 'repositoryLocationName: "pipelines.definitions", repositoryName: "__repository__"'
@@ -47,7 +45,7 @@ FOREIGN = {"Host": "evil.example", "Origin": "https://evil.example"}
 class Ui:
     """A running `campus ui`."""
 
-    process: subprocess.Popen[str]
+    process: Program
     home: Path
     port: int
     said: str
@@ -105,44 +103,21 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
-
-
 @contextmanager
 def running(home: Path, *arguments: str, folder: Path | None = None) -> Iterator[Ui]:
     """`campus ui`, started in the home or in a folder, until the block ends, once it has said that it is
     ready."""
     port = free_port()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "TMPDIR": tempfile.gettempdir(),
-        "CAMPUS_HOME": str(home),
-        "CAMPUS_BASE_URL": "simulator",
-    }
-    process = subprocess.Popen(
-        [CAMPUS, "ui", "-p", str(port), *arguments],
-        env=environment,
-        cwd=folder or home,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert process.stdout
-    try:
+    environment = environment_for(home, TMPDIR=tempfile.gettempdir(), CAMPUS_BASE_URL="simulator")
+    command = ["campus", "ui", "-p", str(port), *arguments]
+    with started(command, environment, folder or home, end_by=signal.SIGTERM) as program:
         said = ""
-        for line in process.stdout:
+        for line in program.stdout:
             said += line
             if line.startswith("The UI is on"):
                 break
         assert f"The UI is on http://127.0.0.1:{port}" in said, said
-        yield Ui(process, home, port, said)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        yield Ui(program, home, port, said)
 
 
 @pytest.fixture(scope="module")
@@ -226,15 +201,8 @@ def test_little_is_printed_and_one_daemon_runs(ui: Ui) -> None:
 
 
 def test_a_taken_port_is_said(ui: Ui) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(ui.home), "CAMPUS_BASE_URL": "simulator"}
-    done = subprocess.run(
-        [CAMPUS, "ui", "-p", str(ui.port)],
-        env=environment,
-        cwd=ui.home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = environment_for(ui.home, CAMPUS_BASE_URL="simulator")
+    done = run(["campus", "ui", "-p", str(ui.port)], environment, ui.home)
     assert done.returncode == 1 and f"port {ui.port}" in done.stderr and "in use" in done.stderr
 
 
@@ -280,7 +248,6 @@ def test_when_the_daemon_dies_the_webserver_is_stopped(new_home: Callable[[], Pa
         [daemon] = [pid for pid in groups if "dagster-daemon" in command_of(pid)]
         os.kill(daemon, signal.SIGKILL)
         assert started.process.wait(PATIENCE) == 1
-        assert started.process.stdout
         said = started.process.stdout.read()
         assert "the daemon has ended" in said and "daemon.log" in said
         assert not any(is_alive(group) for group in groups)

@@ -1,16 +1,11 @@
 """An operator uses the Dagster UI in a browser: opens pages, materializes partitions, launches a backfill."""
 
-import os
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -27,12 +22,12 @@ from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START, SCHOOL_TAG
 from pipelines.status.report import status_of
 from tests.kits.cases import the_rest_slow
+from tests.kits.programs import processes
+from tests.kits.programs.processes import ROOT, environment_for, started
 from tests.kits.servers.browser import BROWSER, DRIVER, Page, browser
+from tests.kits.servers.nginx import free_port
 from tests.kits.worlds.world import World
 
-CAMPUS = Path(sys.executable).parent / "campus"
-DAGSTER = Path(sys.executable).parent / "dagster"
-ROOT = Path(__file__).parents[3]
 REPORTS = ("student_summary",)
 TIMEOUT = 600.0  # seconds, for processes and runs on a busy machine
 MOST_ATTEMPTS = 6
@@ -79,38 +74,25 @@ def wait_for(what: str, condition: Callable[[], Any], patience: float = TIMEOUT)
 
 
 @contextmanager
-def serving(command: list[str | Path], world: World) -> Iterator[str]:
+def serving(command: list[str], world: World) -> Iterator[str]:
     """Run the UI during the block. Yields its address once the code location is loaded."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = {
-        "PATH": os.environ["PATH"],
-        "TMPDIR": tempfile.gettempdir(),
-        "CAMPUS_HOME": str(world.home),
-        "CAMPUS_BASE_URL": world.platform.base_url,
-        "CAMPUS_CLIENT_ID": world.platform.client_id,
-        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
-        "CAMPUS_REPORTS": ",".join(REPORTS),
-        "DAGSTER_HOME": str(world.home / "dagster"),
-    }
-    log = world.home / "ui.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, "-p", str(port)],
-            env=environment,
-            cwd=ROOT,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    port = free_port()
+    environment = environment_for(
+        world.home,
+        world.platform,
+        TMPDIR=tempfile.gettempdir(),
+        CAMPUS_REPORTS=",".join(REPORTS),
+        DAGSTER_HOME=str(world.home / "dagster"),
+    )
     url = f"http://127.0.0.1:{port}"
-    try:
+    with (
+        (world.home / "ui.log").open("w") as output,
+        # The command stops its own child processes.
+        started([*command, "-p", str(port)], environment, ROOT, output=output, end_by=signal.SIGTERM),
+    ):
         query = "{repositoriesOrError {... on RepositoryConnection {nodes {name}}}}"
         wait_for("the UI is up", lambda: run_query(url, query)["repositoriesOrError"]["nodes"])
         yield url
-    finally:
-        # The command stops its own child processes.
-        process.send_signal(signal.SIGTERM)
-        process.wait(TIMEOUT)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +105,7 @@ def operator(make_world: Callable[..., World]) -> Iterator[Operator]:
         instance = stack.enter_context(open_instance(world.settings))
         synced = replace(world, instance=instance).load(select=None, reports=REPORTS)
         assert synced.problems == []
-        url = stack.enter_context(serving([CAMPUS, "ui"], world))
+        url = stack.enter_context(serving(["campus", "ui"], world))
         page = stack.enter_context(browser())
         yield Operator(world, url, page)
 
@@ -385,17 +367,10 @@ def test_materialize_all_ends_well(operator: Operator) -> None:
 
 
 def test_the_workspace_file_is_valid(operator: Operator) -> None:
-    validation = subprocess.run(
-        [DAGSTER, "definitions", "validate", "-w", "workspace.yaml"],
-        cwd=ROOT,
-        env={
-            "PATH": os.environ["PATH"],
-            "CAMPUS_HOME": str(operator.world.home),
-            "DAGSTER_HOME": str(operator.world.home / "dagster"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    home = operator.world.home
+    environment = environment_for(home, DAGSTER_HOME=str(home / "dagster"))
+    validation = processes.run(
+        ["dagster", "definitions", "validate", "-w", "workspace.yaml"], environment, ROOT
     )
     assert validation.returncode == 0, validation.stderr
     assert "All code locations passed validation" in validation.stdout + validation.stderr

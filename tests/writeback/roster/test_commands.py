@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from pipelines.cli.main import main
 from simulator.process import RunningSimulator, running
+from tests.kits.programs.processes import environment_for
 from tests.kits.writes.rosters import SCHOOL, Town, pupil
 
 CONFIG = """
@@ -44,14 +45,7 @@ def town(platform: RunningSimulator, home: Path) -> Town:
 
 def roster(town: Town, *words: str, writes: str = "true") -> Result:
     """Run `campus roster` with these words."""
-    platform = town.platform
-    environment = {
-        "CAMPUS_HOME": str(town.home),
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        "CAMPUS_ALLOW_WRITES": writes,
-    }
+    environment = environment_for(town.home, town.platform, CAMPUS_ALLOW_WRITES=writes)
     return CliRunner().invoke(main, ["roster", *words], env=environment)
 
 

@@ -1,10 +1,7 @@
 """A roster that is applied by the very command, killed in the midst, and applied again."""
 
 import csv
-import os
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from collections import Counter
@@ -22,12 +19,12 @@ from pipelines.resources import runtime_without_platform
 from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of
 from simulator.process import RunningSimulator, running
+from tests.kits.programs.processes import environment_for, started
 from tests.kits.writes.rosters import SCHOOL, Town, pupil
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import WRITES
 from writeback.outcomes import in_words
 
-CAMPUS = Path(sys.executable).with_name("campus")
 MANY = 150
 #: So many are made when the command is killed.
 MADE = 40
@@ -49,24 +46,7 @@ class Place:
         self.home.mkdir()
         (self.home / "campus.yaml").write_text(CONFIG, encoding="utf-8")
         self.said = ""
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "CAMPUS_HOME": str(self.home),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-            "CAMPUS_ALLOW_WRITES": "true",
-        }
-
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [CAMPUS, "roster", *words],
-            env=self._environment,
-            cwd=self.home,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self._environment = environment_for(self.home, platform, CAMPUS_ALLOW_WRITES="true")
 
     def run(self, *words: str) -> tuple[int, str]:
         """The exit status of a command in this process, and what it said."""
@@ -83,15 +63,15 @@ class Place:
         what it said."""
         platform.set_faults(*SLOW)
         platform.clear_log()
-        with self.start(*words) as process:
+        with started(["campus", "roster", *words], self._environment, self.home) as program:
             ends = time.monotonic() + 60
-            while process.poll() is None and time.monotonic() < ends and posts(platform) < MADE:
-                time.sleep(0.02)
-            process.send_signal(number)
-            said = process.communicate()[0]
+            while program.poll(0.02) is None and time.monotonic() < ends and posts(platform) < MADE:
+                pass
+            program.send_signal(number)
+            said, status = program.stdout.read(), program.wait()
         platform.set_faults()
         self.said += said
-        return process.returncode, said
+        return status, said
 
     @property
     def plan(self) -> str:

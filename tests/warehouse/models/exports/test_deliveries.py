@@ -2,13 +2,10 @@
 
 import email
 import json
-import os
 import re
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from email.message import EmailMessage
@@ -33,6 +30,7 @@ from pipelines.settings.options import DeliverOptions, ExportOptions, MailOption
 from pipelines.settings.settings import Settings
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish_strictly
+from tests.kits.programs.processes import environment_for, started
 from tests.kits.servers.receivers import mail_server
 from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.publish.build import models_version
@@ -230,9 +228,9 @@ def test_a_killed_process_sends_no_mail_twice(
 
     def kill(line: str) -> None:
         moments.append(line.partition(" ")[0].lower())
-        if moments.count(moment) == 2 and process.poll() is None:
-            process.kill()
-            process.wait()
+        if moments.count(moment) == 2 and program.poll() is None:
+            program.kill()
+            program.wait()
 
     with mail_server(mails, before_answer=kill) as port:
         mail = {"host": "127.0.0.1", "port": port, "security": "none", "sender": "a@b.example"}
@@ -240,12 +238,8 @@ def test_a_killed_process_sends_no_mail_twice(
         (home / "campus.yaml").write_text(
             json.dumps({"exports": exports, "notify": {"mail": mail | {"to": ["it@b.example"]}}})
         )
-        process = subprocess.Popen(
-            [Path(sys.executable).with_name("campus"), "deliver", "--school", str(SCHOOL)],
-            cwd=home,
-            env={"PATH": os.environ["PATH"], "CAMPUS_HOME": str(home)},
-        )
-        assert process.wait() == -signal.SIGKILL
+        with started(["campus", "deliver", "--school", str(SCHOOL)], environment_for(home), home) as program:
+            assert program.wait() == -signal.SIGKILL
         assert len(mails) == arrived
         outcome = sent_by(settings_of(home, port))
     recipients = [message["To"] for message in parsed(mails)]
