@@ -15,8 +15,8 @@ import pytest
 
 from pipelines.district.kubernetes.pods import DAEMON, PORT, WEBSERVER
 from tests.kits.programs.rendered_district import named, rendered
+from tests.kits.waiting import until
 
-PATIENCE = 120.0
 #: Seconds after which a silent daemon counts as dead here; without the variable it is half an hour.
 TOLERANCE = 40
 
@@ -60,9 +60,7 @@ def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def wait(command: list[str], seconds: int, healthy: bool) -> float:
     """Wait until a probe says so. Returns after how many seconds."""
     begun = time.monotonic()
-    while is_healthy(command, seconds) != healthy:
-        assert time.monotonic() - begun < PATIENCE, f"healthy: {not healthy}"
-        time.sleep(1)
+    until(lambda: is_healthy(command, seconds) == healthy, f"healthy: {healthy}")
     return time.monotonic() - begun
 
 

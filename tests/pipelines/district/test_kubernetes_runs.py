@@ -18,7 +18,7 @@ from pipelines.district.heartbeats import Heartbeats, Watch
 from pipelines.district.kubernetes.launcher import WatchedKubernetesLauncher
 from pipelines.district.unstarted_runs import runs_without_a_worker
 from pipelines.nights.run_state import WILL_RETRY_TAG
-from tests.kits.programs.held_runs import CUT_OFF, PATIENCE, HeldRuns
+from tests.kits.programs.held_runs import CUT_OFF, HeldRuns
 from tests.kits.programs.rendered_district import access_from_outside, data, rendered
 from tests.kits.servers.kubernetes_api import Cluster, cluster
 from tests.kits.servers.postgres import Postgres, postgres
@@ -73,6 +73,11 @@ def report(district: District, run_id: str) -> str | None:
     return district.run(run_id).tags.get(WILL_RETRY_TAG)
 
 
+def wait_for_decision(district: District, run_id: str) -> None:
+    """Wait until Dagster has decided on a retry, which follows the failure."""
+    district.wait(lambda: WILL_RETRY_TAG in district.run(run_id).tags, "it is decided what comes next")
+
+
 def test_a_run_is_a_job_with_heartbeats(district: District) -> None:
     run_id, _ = district.begin()
     assert district.health(run_id) == WorkerStatus.RUNNING
@@ -92,7 +97,8 @@ def test_a_drained_pod_fails_its_run_which_is_retried(district: District) -> Non
     run_id, process = district.begin()
     os.kill(process, signal.SIGTERM)
     district.wait(lambda: district.run(run_id).status == dg.DagsterRunStatus.FAILURE, "the run fails")
-    assert district.run(run_id).tags.get(WILL_RETRY_TAG) == "true"
+    wait_for_decision(district, run_id)
+    assert district.run(run_id).tags[WILL_RETRY_TAG] == "true"
 
 
 def test_a_run_on_a_lost_node_is_given_up_and_ends_itself(district: District) -> None:
@@ -110,12 +116,10 @@ def test_a_run_on_a_lost_node_is_given_up_and_ends_itself(district: District) ->
 def test_a_cluster_that_does_not_answer_ends_no_run(district: District) -> None:
     run_id, process = district.begin()
     district.cluster.is_away = True
-    ends = time.monotonic() + 12
-    while time.monotonic() < ends:
-        assert district.health(run_id) == WorkerStatus.RUNNING
+    for _ in range(12):
         # Beats come every ten seconds, so the patience of this test is shorter than their distance.
         district.watch.beats.beat(run_id, "pod")
-        time.sleep(1)
+        assert district.health(run_id) == WorkerStatus.RUNNING
     os.kill(process, signal.SIGSTOP)
     district.wait(lambda: district.health(run_id) == WorkerStatus.FAILED, "no heartbeat comes")
     os.kill(process, signal.SIGCONT)
@@ -128,7 +132,7 @@ def test_a_run_that_waits_for_a_node_is_left_alone(
     run_id = district.launch()
     monkeypatch.setattr(district.cluster, "status", lambda name: {"active": 1})
     district.health(run_id)
-    time.sleep(5)
+    monkeypatch.setattr(run_health, "SILENT", 0.0)
     assert district.health(run_id) == WorkerStatus.RUNNING
 
 
@@ -137,11 +141,13 @@ def test_a_run_whose_job_is_gone_before_it_begins_is_retried(
 ) -> None:
     monkeypatch.setattr(district.cluster, "start", lambda job: None)
     run_id, sensor = district.launch(), runs_without_a_worker()
-    ends = time.monotonic() + PATIENCE
-    while not district.run(run_id).is_finished and time.monotonic() < ends:
+
+    def is_finished() -> bool:
         with dg.build_sensor_context(instance=district.instance) as context:
             sensor(context)
-        time.sleep(0.5)
+        return district.run(run_id).is_finished
+
+    district.wait(is_finished, "the sensor gives it up")
     assert district.run(run_id).tags.get(WILL_RETRY_TAG) == "true"
 
 
@@ -176,6 +182,5 @@ def test_a_run_that_postgres_cuts_off_is_retried(district: District) -> None:
         district.wait(cut_off, "a statement of the run waits")
     engine.dispose()
     district.wait(lambda: district.run(run_id).status == dg.DagsterRunStatus.FAILURE, "the run fails")
-    # Dagster decides, and writes down, only then.
-    district.wait(lambda: WILL_RETRY_TAG in district.run(run_id).tags, "it is decided what comes next")
+    wait_for_decision(district, run_id)
     assert district.run(run_id).tags[WILL_RETRY_TAG] == "true"

@@ -145,8 +145,9 @@ def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
     waits = district.launch()
     district.wait(lambda: waiting(district.address, "load"), "it is at the broker")
     assert district.health(waits) == WorkerStatus.RUNNING
-    time.sleep(2.5)
-    assert district.health(waits) == WorkerStatus.RUNNING, "a run that waits for a worker is not dead"
+    with monkeypatch.context() as impatient:
+        impatient.setattr(run_health, "SILENT", 0.0)
+        assert district.health(waits) == WorkerStatus.RUNNING, "a run that waits for a worker is not dead"
     district.start_worker()
     district.wait(lambda: district.begun(waits), "another worker begins the next")
     assert district.instance.run_launcher.terminate(waits)
