@@ -113,7 +113,9 @@ def missing_pairs() -> list[tuple[object, object]]:
     pairs = Pairs()
     missing = pairs.missing(map(pairs.set_of, read_platforms()))
     return [
-        (pairs.choices[one], pairs.choices[two]) for one, set_ in enumerate(missing) for two in numbers(set_)
+        (choice, pairs.choices[number])
+        for choice, set_ in zip(pairs.choices, missing, strict=True)
+        for number in numbers(set_)
     ]
 
 

@@ -46,15 +46,15 @@ def differences(
 
 def _difference(stored: Rows, true: Rows) -> str:
     keys = [key for key in {**true, **stored} if stored.get(key) != true.get(key)]
-    where = f"{len(keys)} rows, first {keys[0]}"
+    start = f"{len(keys)} rows, first {keys[0]}"
     stored_row, true_row = stored.get(keys[0]), true.get(keys[0])
     if stored_row is None:
-        return f"{where}: missing: {true_row}"
+        return f"{start}: missing: {true_row}"
     if true_row is None:
-        return f"{where}: not on the platform: {stored_row}"
+        return f"{start}: not on the platform: {stored_row}"
     names = [name for name in {**true_row, **stored_row} if stored_row.get(name) != true_row.get(name)]
     values = (f"{name} {stored_row.get(name)!r} for {true_row.get(name)!r}" for name in names)
-    return f"{where}: {', '.join(values)}"
+    return f"{start}: {', '.join(values)}"
 
 
 def _base_data(world: World, unheeded: Iterable[str]) -> Mapping[str, tuple[Rows, Rows]]:
