@@ -109,8 +109,8 @@ class _NumberedList:
 
     def _read_pass(self, number: int, size: int) -> Part[tuple[Pass, Verdict | None]]:
         """Read pages of this size until something is proven or the pass is over. number: of the pass."""
-        size, request, page = yield from self._ask_first_page(number, size)
-        pass_ = Pass(size, self.keep_duplicates)
+        accepted, request, page = yield from self._ask_first_page(number, size)
+        pass_ = Pass(accepted, self.keep_duplicates, is_only_size=number > 1 and accepted != size)
         if not page.keys and not self.total:
             nothing = RowSet(frozenset(), frozenset({request}))
             return pass_, Verdict(nothing, True, "no rows in any answer")

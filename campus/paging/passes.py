@@ -30,6 +30,8 @@ class Pass:
     size: int
     # Identical rows are different rows: the rows have no key.
     keep_duplicates: bool = False
+    # The platform rejected pages of a size that no pass before had.
+    is_only_size: bool = False
     keys: set[Hashable] = field(default_factory=set)
     totals: set[int | None] = field(default_factory=set)
     requests: set[PageRequest] = field(default_factory=set)
