@@ -1,15 +1,14 @@
 """The v1 interface in the lake: what is true of two schools, typed, whatever their custom fields are."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from campus.registry import RESOURCES, V1_DATA
+from campus.registry import V1_DATA
 from loading.custom_fields import users_table
-from loading.tables import TABLES
+from tests.kits.truth.lake_truth import v1_by_key, v1_rows
 from tests.kits.truth.v1_truth import Asked, Row, truth
 from tests.kits.worlds.world import Load, World
 
@@ -54,50 +53,28 @@ def expected(world: World) -> dict[str, list[Row]]:
     return result
 
 
-def held(world: World, name: str) -> list[Row]:
-    """The lake's living rows of a table, with the custom fields of all schools."""
-    table = users_table(world.lake) if name == "v1_users" else TABLES[name]
-    own_columns = ("_synced_at", "_deleted_at", "_semester_id")
-    rows = world.lake.read(table).to_pylist()
-    return [
-        {column: value for column, value in row.items() if column not in own_columns}
-        | {"_extra": json.loads(row["_extra"]) if row["_extra"] else None}
-        for row in rows
-    ]
-
-
-def by_key(name: str, rows: list[Row]) -> dict[tuple[Any, ...], Row]:
-    """Rows by key; what a school does not have is as good as null."""
-    key = ("_school_id", *RESOURCES[name].primary_key)
-    rows_by_key = {
-        tuple(row[part] for part in key): {n: v for n, v in row.items() if v is not None} for row in rows
-    }
-    assert len(rows_by_key) == len(rows)
-    return rows_by_key
-
-
 def test_every_table_is_what_is_true(district: World) -> None:
     true = expected(district)
     assert true.keys() == {spec.name for spec in V1_DATA}
     for name, rows in true.items():
         assert rows, name
-        assert by_key(name, held(district, name)) == by_key(name, rows)
+        assert v1_by_key(name, v1_rows(district, name)) == v1_by_key(name, rows)
 
 
 def test_what_is_odd_in_v1_is_among_it(district: World) -> None:
     """So that the comparison with the truth is no comparison of nothing."""
-    courses, classes = held(district, "transcript_courses"), held(district, "v1_classes")
+    courses, classes = v1_rows(district, "transcript_courses"), v1_rows(district, "v1_classes")
     assert any(("abc", None) in row["evaluation"] and "-" in str(row["_extra"]) for row in courses)
     assert any(("abc", "A") in row["evaluation"] and row["published_at"] for row in courses)
     meetings = [meeting for row in classes for meeting in row["schedules"]]
     assert {meeting["day"] for meeting in meetings} >= {0, 1, 5}
     assert all(row["locations"] for row in classes) and any(row["teachers"] for row in classes)
-    by_school = {row["_school_id"]: row for row in held(district, "v1_semesters")}
+    by_school = {row["_school_id"]: row for row in v1_rows(district, "v1_semesters")}
     assert (by_school[101]["lesson_names"], len(by_school[102]["lesson_names"])) == ([], 9)
     assert by_school[101]["lesson_days"] == [1, 2, 3, 4, 5]
     assert all(grade and year > 2000 for grade, year in by_school[101]["grade_maps"])
-    assert {row["role"] for row in held(district, "v1_users")} == {1, 2, 8}
-    minutes = held(district, "attendance_settings")[0]
+    assert {row["role"] for row in v1_rows(district, "v1_users")} == {1, 2, 8}
+    minutes = v1_rows(district, "attendance_settings")[0]
     assert minutes["after_start_lated"] < minutes["after_start_stop"]
 
 
@@ -106,17 +83,17 @@ def test_each_school_has_its_own_fields_and_no_column_is_lost(district: World) -
     assert {"boarding", "dormRoom", "remark", "title", "Bus"} <= columns.keys()
     assert columns["Bus"].comment == "Custom field: 校车" and columns["Bus"].personal
     assert columns["boarding"].comment == "Custom field: 走读/住校. One of 走读, 住校"
-    users = held(district, "v1_users")
+    users = v1_rows(district, "v1_users")
     assert {user["_school_id"] for user in users if user["Bus"]} == {102}
     assert {user["_school_id"] for user in users if user["dormRoom"]} == {101}
 
 
 def test_an_unbound_device_or_card_has_a_state_of_its_own(district: World) -> None:
-    devices = {(row["_school_id"], row["device_id"]): row for row in held(district, "devices")}
+    devices = {(row["_school_id"], row["device_id"]): row for row in v1_rows(district, "devices")}
     assert [devices[101, device]["state"] for device in DEVICES] == ["bound", "unbound"]
     assert [devices[102, device]["state"] for device in DEVICES] == ["unbound", "bound"]
     assert devices[101, "pad-102-1"]["name"] is None and devices[101, "pad-101-1"]["name"]
-    cards = {(row["_school_id"], row["card_id"]): row for row in held(district, "cards")}
+    cards = {(row["_school_id"], row["card_id"]): row for row in v1_rows(district, "cards")}
     bound = cards[101, CARDS[0]]
     assert (bound["state"], bound["student_id"]) == ("bound", 101000020)
     assert {row["state"] for row in cards.values() if row is not bound} == {"unbound"}
@@ -125,7 +102,7 @@ def test_an_unbound_device_or_card_has_a_state_of_its_own(district: World) -> No
 def test_app_updates_are_asked_for_without_a_token(district: World) -> None:
     requests = [request for request in district.platform.log() if request["path"].endswith("/check-updates")]
     assert requests and {request["status"] for request in requests} == {200}
-    [update] = {row["latest_version"] for row in held(district, "app_updates")}
+    [update] = {row["latest_version"] for row in v1_rows(district, "app_updates")}
     assert update.count(".") == 2
 
 
@@ -152,7 +129,7 @@ def test_transcripts_may_rest_until_a_student_changes_or_all_is_read(district: W
 
 def test_a_field_or_a_device_comes_goes_and_changes_and_no_value_is_lost(district: World) -> None:
     fields = {(r["row"]["name"], r["row"]["role"]): r for r in district.platform.rows("user_fields", 101)}
-    before = {user["id"]: user for user in held(district, "v1_users")}
+    before = {user["id"]: user for user in v1_rows(district, "v1_users")}
     someone = next(u for u in before.values() if u["boarding"] and u["_school_id"] == 101)
     district.platform.destroy("user_fields", fields["boarding", 1]["key"])
     district.platform.insert("user_fields", 101, name="club", label="社团", role=1, type=2, options=["合唱"])
@@ -161,7 +138,7 @@ def test_a_field_or_a_device_comes_goes_and_changes_and_no_value_is_lost(distric
     select = 'key:"raw/user_fields" or key:"raw/v1_users" or key:"raw/devices"'
     assert load(district, select=select, device_ids=DEVICES[:1]).problems == []
 
-    now = {user["id"]: user for user in held(district, "v1_users")}
+    now = {user["id"]: user for user in v1_rows(district, "v1_users")}
     assert now.keys() == before.keys()
     assert now[someone["id"]]["club"] == "合唱"
     # No longer a field: what is sent is kept beside, and the column keeps what it had.
@@ -172,9 +149,9 @@ def test_a_field_or_a_device_comes_goes_and_changes_and_no_value_is_lost(distric
     comments = {column.name: column.comment for column in users_table(district.lake).columns}
     assert comments["title"] == "Custom field: 职务, 职称. One of 一级, 二级, 高级, 正高级"
     assert comments["club"] == "Custom field: 社团. One of 合唱"
-    assert by_key("user_fields", held(district, "user_fields")) == by_key(
+    assert v1_by_key("user_fields", v1_rows(district, "user_fields")) == v1_by_key(
         "user_fields", expected(district)["user_fields"]
     )
-    assert {row["device_id"] for row in held(district, "devices")} == {DEVICES[0]}
+    assert {row["device_id"] for row in v1_rows(district, "devices")} == {DEVICES[0]}
     gone = [row for row in district.held("devices", alive=False) if row["device_id"] == DEVICES[1]]
     assert len(gone) == 2 and all(row["_deleted_at"] for row in gone)

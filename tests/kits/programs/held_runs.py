@@ -1,6 +1,5 @@
 """Runs of the job that waits for its test, launched in processes that the test may kill."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ import dagster as dg
 
 from assets.shared.dagster_private import WorkerStatus
 from tests.kits.programs.held_job import held_job
+from tests.kits.waiting import until
 
-PATIENCE = 90.0
 #: Ends the connections whose statements wait for a lock.
 CUT_OFF = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -51,9 +50,8 @@ class HeldRuns:
     def health(self, run_id: str) -> WorkerStatus:
         return self.instance.run_launcher.check_run_worker_health(self.run(run_id)).status
 
-    def wait(self, until: Callable[[], object], what: str) -> None:
-        ends = time.monotonic() + PATIENCE
-        while not until():
-            logs = "".join(file.read_text()[-3000:] for file in self.folder.glob("*.log"))
-            assert time.monotonic() < ends, f"waited in vain: {what}\n{logs}"
-            time.sleep(0.2)
+    def wait(self, condition: Callable[[], object], event: str) -> None:
+        until(condition, event, self._logs)
+
+    def _logs(self) -> str:
+        return "".join(file.read_text()[-3000:] for file in self.folder.glob("*.log"))

@@ -46,7 +46,7 @@ REPORTS = (
     ReportOptions(report="成绩透视表", queries=("班级成绩",), matrix={"semester": (20241, 20242)}),
     ReportOptions(report="certificates", parameters={"period": ("2025-01-01", "2025-12-31")}),
 )
-# What a platform lets nobody be refused by, and every list be read as a whole.
+# Choices by which a platform refuses nobody and no parameter.
 OPEN_TO_ALL: Reading = {
     "class_scope": "either",
     "people_scope": "either",

@@ -17,6 +17,8 @@ from tests.kits.worlds.world import World
 
 Rows = Mapping[Any, Mapping[str, Any]]
 SCHOOL = base_data.SCHOOL
+#: Columns of the lake that say nothing of a row.
+OF_THE_LAKE = ("_synced_at", "_deleted_at", "_semester_id")
 
 
 def differences(
@@ -74,26 +76,38 @@ def _base_data(world: World, unheeded: Iterable[str]) -> Mapping[str, tuple[Rows
 
 def _v1(world: World, school: v1_truth.Asked) -> Mapping[str, tuple[Rows, Rows]]:
     true = v1_truth.truth(school)
-    result = {}
-    for spec in V1_DATA:
-        table = users_table(world.lake) if spec.name == "v1_users" else TABLES[spec.name]
-        stored = map(_without_ours, world.lake.read(table).to_pylist())
-        result[spec.name] = _by_key(spec.name, stored), _by_key(spec.name, true[spec.name])
-    return result
+    return {
+        spec.name: (
+            v1_by_key(spec.name, v1_rows(world, spec.name)),
+            v1_by_key(spec.name, [{**row, "_school_id": school.school_id} for row in true[spec.name]]),
+        )
+        for spec in V1_DATA
+    }
+
+
+def v1_rows(world: World, name: str) -> list[dict[str, Any]]:
+    """The lake's living rows of a table of v1, with the custom fields of all schools."""
+    table = users_table(world.lake) if name == "v1_users" else TABLES[name]
+    return [
+        {column: value for column, value in row.items() if column not in OF_THE_LAKE}
+        | {"_extra": json.loads(row["_extra"]) if row["_extra"] else None}
+        for row in world.lake.read(table).to_pylist()
+    ]
+
+
+def v1_by_key(name: str, rows: Sequence[Mapping[str, Any]]) -> Rows:
+    """Rows by key; what a school does not have is as good as null."""
+    key = ("_school_id", *RESOURCES[name].primary_key)
+    rows_by_key = {
+        tuple(row[part] for part in key): {
+            column: value for column, value in row.items() if value is not None
+        }
+        for row in rows
+    }
+    assert len(rows_by_key) == len(rows)
+    return rows_by_key
 
 
 def _without_ours(row: Mapping[str, Any]) -> dict[str, Any]:
     """A stored row without the columns that no platform has."""
     return {name: value for name, value in row.items() if name == "_extra" or not name.startswith("_")}
-
-
-def _by_key(name: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
-    """Rows by their key, without nulls."""
-    return {
-        tuple(row[part] for part in RESOURCES[name].primary_key): {
-            column: json.loads(value) if column == "_extra" and isinstance(value, str) else value
-            for column, value in row.items()
-            if value is not None
-        }
-        for row in rows
-    }

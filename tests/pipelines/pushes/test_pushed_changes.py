@@ -15,21 +15,16 @@ from pipelines.definitions import MAINTENANCE
 from pipelines.runs.instance import open_instance
 from tests.kits.programs.processes import ROOT, environment_for, started
 from tests.kits.servers.nginx import free_port
+from tests.kits.waiting import until
 from tests.kits.worlds.world import World
 
 TOKEN = "a-token-of-the-tests"
-PATIENCE = 600.0  # seconds, for each part on a busy machine
 
 
 def wait_for(world: World, event: str, condition: Callable[[], object]) -> float:
     """Wait until it is so; when that was."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if condition():
-            return time.monotonic()
-        time.sleep(0.5)
-    log = (world.home / "processes.log").read_text()
-    raise AssertionError(f"not in {PATIENCE:.0f} s: {event}\n{log[-5000:]}")
+    until(condition, event, lambda: (world.home / "processes.log").read_text()[-5000:])
+    return time.monotonic()
 
 
 @pytest.fixture(scope="module")
