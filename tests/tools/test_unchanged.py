@@ -17,6 +17,7 @@ from tools.unchanged.record import MESSAGES, REQUESTS, listed_commands, write_li
 from tools.unchanged.steps import Campus, Step, World
 from tools.unchanged.tables import database_differences
 from tools.unchanged.versions import CannotCompare, Commands, Stopped, Version
+from tools.worktree import ROOT
 
 MARKS = """
     CREATE SCHEMA marts;
@@ -209,16 +210,11 @@ def version(folder: Path, code: str) -> Version:
 
 
 def test_a_version_runs_its_own_code_and_the_installed_packages(tmp_path: Path) -> None:
-    code = "import sys, duckdb\ndef main():\n    print('base', sys.argv[1:])\n    sys.exit(3)\n"
-    completed = version(tmp_path, code).campus(["sync", "--full"], {}, tmp_path)
-    assert (completed.returncode, completed.stdout) == (3, "base ['sync', '--full']\n"), completed.stderr
-
-
-def test_a_version_never_runs_code_from_elsewhere(tmp_path: Path) -> None:
-    base = version(tmp_path / "base", "def main():\n    pass\n")
-    present = version(tmp_path / "present", "def main():\n    print('the code of the present')\n")
-    with pytest.raises(CannotCompare, match="base would not run its own code: campus sync"):
-        base.campus(["sync"], {"PYTHONPATH": str(present.root)}, tmp_path)
+    code = "import sys, duckdb\ndef main():\n    print('base', sys.argv[1:], input())\n    sys.exit(3)\n"
+    base = version(tmp_path, code)
+    completed = base.campus(["sync", "--full"], {"PYTHONPATH": str(ROOT)}, tmp_path, "a card\n")
+    output = "base ['sync', '--full'] a card\n"
+    assert (completed.returncode, completed.stdout) == (3, output), completed.stderr
 
 
 def test_a_version_with_shadowed_packages_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,19 +13,29 @@ LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 LONGEST_STEP = timedelta(hours=2)
 
 
-def clock_environment(time: datetime, *, clock_runs: bool) -> Mapping[str, str]:
-    """The environment of a process at this time. Without libfaketime, the process has the true time."""
-    if LIBRARY is None:
-        return {}
-    return {
+#: The environment of a fork server whose processes have a clock of their own. Without libfaketime, they have
+#: the true time.
+SERVER_CLOCK: Mapping[str, str] = (
+    {}
+    if LIBRARY is None
+    else {
         "LD_PRELOAD": str(LIBRARY),
-        "FAKETIME": f"{'@' if clock_runs else ''}{time:%Y-%m-%d %H:%M:%S}",
+        # A fork reads its time from its environment.
+        "FAKETIME": "+0",
+        "FAKETIME_NO_CACHE": "1",
         # Waits last as long as ever.
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         # Otherwise waiting threads use as much CPU as the command itself.
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
         "NO_FAKE_STAT": "1",
     }
+)
+
+
+def clock_environment(time: datetime, *, clock_runs: bool) -> Mapping[str, str]:
+    """The environment of a process at this time, beside SERVER_CLOCK."""
+    offset = (time.replace(tzinfo=ZoneInfo(ZONE)) - datetime.now(UTC)).total_seconds()
+    return {"FAKETIME": f"{offset:+f}" if clock_runs else f"{time:%Y-%m-%d %H:%M:%S}"}
 
 
 def uncertain_times(time: datetime, *, clock_runs: bool) -> tuple[datetime, datetime] | None:

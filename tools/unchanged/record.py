@@ -23,7 +23,7 @@ from simulator.process import RunningSimulator, running
 from tools.unchanged.clock import ZONE, clock_environment, set_file_times
 from tools.unchanged.contents import file_lines, stable
 from tools.unchanged.steps import Action, Campus, Change, DaysPass, Helps, Step, World, WriteFile
-from tools.unchanged.versions import CannotCompare, Version
+from tools.unchanged.versions import SERVER_ENVIRONMENT, CannotCompare, Version
 
 MESSAGES, REQUESTS = "messages.txt", "requests.txt"
 #: The folder of the records in the folder of a world, and the folder of other files in the record of a step.
@@ -134,13 +134,11 @@ class Recording:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "TMPDIR": str(self.folder / "tmp"),
-            "LANG": "C.UTF-8",
             # A clock of libfaketime is the local time.
             "TZ": ZONE,
             "COLUMNS": "100",
-            # The order of sets.
-            "PYTHONHASHSEED": "0",
             "CAMPUS_HOME": str(self.home),
+            **SERVER_ENVIRONMENT,
             **clock_environment(self.clock, clock_runs=self.step.clock_runs),
             **self.world.environment,
         }

@@ -5,32 +5,24 @@ has a virtual environment: the folder of the version, then the installed package
 
 import json
 import subprocess
+import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kits.programs.processes import LATE_MODULES, ForkServer, Program, started
+from tools.unchanged.clock import SERVER_CLOCK
 from tools.worktree import ROOT, make_environment
 
-#: The exit status of a process that would run the code of the wrong version.
-WRONG_CODE = 97
-#: Runs a command of the version in the folder `root`.
-COMMAND = f"""
-import sys
-from importlib import import_module
-root, module, function = sys.argv[1:4]
-sys.argv = ["campus", *sys.argv[4:]]
-program = import_module(module)
-if not program.__file__.startswith(root + "/"):
-    sys.exit({WRONG_CODE})
-getattr(program, function)()
-"""
 #: Where the clock is libfaketime's, the system refuses the waits of time.sleep, which are until a time.
 SITE = """
 import select, time
 time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 """
+#: What a process reads when it starts; the order of sets is among it.
+SERVER_ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONHASHSEED": "0", **SERVER_CLOCK}
 #: Prints the file of each package that is named.
 ORIGINS = """
 import json, sys
@@ -53,10 +45,8 @@ class Version:
 
     name: str
     root: Path
-    #: The interpreter that knows the code of this version alone.
-    python: Path
-    #: The module and the function of the command `campus`.
-    entry: tuple[str, str]
+    #: Its processes know the code of this version alone.
+    server: ForkServer
     commands: "Commands"
 
     @classmethod
@@ -68,75 +58,78 @@ class Version:
         packages = make_environment(environment, root)
         (packages / "sitecustomize.py").write_text(SITE, encoding="utf-8")
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        module, _, function = project["scripts"]["campus"].partition(":")
-        version = cls(name, root, environment / "bin" / "python", (module, function), commands)
-        version.check_origins()
-        return version
-
-    def check_origins(self) -> None:
-        """Raises CannotCompare if any package of the version would be imported from elsewhere."""
-        packages = sorted(path.parent.name for path in self.root.glob("*/__init__.py"))
-        command = [str(self.python), "-P", "-c", ORIGINS, *packages]
-        answer = subprocess.run(command, cwd="/", env={}, check=True, stdout=subprocess.PIPE, text=True)
-        strangers = {
-            package: origin
-            for package, origin in json.loads(answer.stdout).items()
-            if not Path(origin).is_relative_to(self.root)
-        }
-        if strangers or not packages:
-            raise CannotCompare(f"{self.name} would not run its own code: {strangers}")
+        python = environment / "bin" / "python"
+        check_origins(name, root, python)
+        # Of an earlier version, a module may have another name.
+        late_modules = [
+            module for module in LATE_MODULES if (root / f"{module.replace('.', '/')}.py").is_file()
+        ]
+        entries = {"campus": project["scripts"]["campus"]}
+        return cls(name, root, ForkServer(str(python), entries, late_modules, SERVER_ENVIRONMENT), commands)
 
     def campus(
         self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run `campus` with these arguments in a folder.
+        """Run `campus` with these arguments in a folder. Raises Stopped."""
+        return self.commands.run(self.server, ["campus", *arguments], environment, folder, stdin)
 
-        Raises CannotCompare if the process would have run the code of another version, or was stopped."""
-        completed = self.commands.run(
-            [str(self.python), "-P", "-c", COMMAND, str(self.root), *self.entry, *arguments],
-            environment,
-            folder,
-            stdin,
-        )
-        if completed.returncode == WRONG_CODE:
-            raise CannotCompare(f"{self.name} would not run its own code: campus {' '.join(arguments)}")
-        return completed
+
+def check_origins(name: str, root: Path, python: Path) -> None:
+    """Raises CannotCompare if any package of a version would be imported from elsewhere."""
+    packages = sorted(path.parent.name for path in root.glob("*/__init__.py"))
+    command = [str(python), "-P", "-c", ORIGINS, *packages]
+    answer = subprocess.run(command, cwd="/", env={}, check=True, stdout=subprocess.PIPE, text=True)
+    strangers = {
+        package: origin
+        for package, origin in json.loads(answer.stdout).items()
+        if not Path(origin).is_relative_to(root)
+    }
+    if strangers or not packages:
+        raise CannotCompare(f"{name} would not run its own code: {strangers}")
 
 
 class Commands:
     """The processes that run now, so that an interrupted comparison can end them."""
 
     def __init__(self) -> None:
-        self._processes: set[subprocess.Popen[str]] = set()
+        self._programs: set[Program] = set()
         self._is_stopped = threading.Event()
 
     def run(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: str
+        self,
+        server: ForkServer,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        stdin: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end. Raises Stopped after `stop`."""
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            self._processes.add(process)
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8") as input_,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as output,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        ):
+            input_.write(stdin)
+            input_.seek(0)
+            with started(
+                command, environment, folder, stdin=input_, output=output, errors=errors, server=server
+            ) as program:
+                self._programs.add(program)
+                if self._is_stopped.is_set():
+                    program.kill()
+                status = program.wait()
+                self._programs.discard(program)
             if self._is_stopped.is_set():
-                process.terminate()
-            output, errors = process.communicate(stdin)
-            self._processes.discard(process)
-        if self._is_stopped.is_set():
-            raise Stopped("the comparison was stopped")
-        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+                raise Stopped("the comparison was stopped")
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(command, status, output.read(), errors.read())
 
     def stop(self) -> None:
         """End the processes that run, and start no more."""
         self._is_stopped.set()
-        for process in tuple(self._processes):
-            process.terminate()
+        for program in tuple(self._programs):
+            program.kill()
 
 
 def git(*arguments: str) -> str:

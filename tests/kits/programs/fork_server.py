@@ -13,20 +13,13 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dagster._cli import main as dagster
-from dagster._daemon.cli import main as dagster_daemon
-
 import pipelines
-from pipelines.cli import command_session  # noqa: F401 - imported by campus when it runs
-from pipelines.cli.actions import load  # noqa: F401 - imported by campus when it runs
-from pipelines.cli.main import main as campus
 
-PROGRAMS = {"campus": campus, "dagster": dagster, "dagster-daemon": dagster_daemon}
 #: Bytes to receive for an order, more than a message can have.
 LONGEST = 1 << 20
 
@@ -48,7 +41,7 @@ def serve(orders: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
             _close(pidfd, report)
         if orders not in ready:
             continue
-        content, descriptors, _, _ = socket.recv_fds(orders, LONGEST, 3)
+        content, descriptors, _, _ = socket.recv_fds(orders, LONGEST, 4)
         if not content:
             for pid, _ in programs.values():
                 _kill(pid)
@@ -57,8 +50,8 @@ def serve(orders: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
         if not pid:
             _close(orders.detach(), *programs, *(report for _, report in programs.values()))
             return json.loads(content), descriptors
-        _close(*descriptors[:2])
-        programs[os.pidfd_open(pid)] = pid, descriptors[2]
+        _close(*descriptors[:3])
+        programs[os.pidfd_open(pid)] = pid, descriptors[3]
 
 
 def _kill(pid: int) -> None:
@@ -74,14 +67,16 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-def become(order: Mapping[str, Any], stdout: int, stderr: int, report: int) -> None:
+def become(
+    order: Mapping[str, Any], program: Callable[[], object], stdin: int, stdout: int, stderr: int, report: int
+) -> None:
     """Run the program of an order in this process, as the leader of a session. Does not return."""
     os.setsid()
     if order["stacks"]:
         faulthandler.register(signal.SIGUSR1, file=os.open(order["stacks"], os.O_WRONLY))
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
+    for number, descriptor in enumerate((stdin, stdout, stderr)):
+        os.dup2(descriptor, number)
     os.environ.clear()
     os.environ |= order["environment"]
     time.tzset()
@@ -91,16 +86,31 @@ def become(order: Mapping[str, Any], stdout: int, stderr: int, report: int) -> N
         # The package restricts the umask when it is imported.
         importlib.reload(pipelines)
     os.write(report, str(os.getpid()).encode())
-    _close(stdout, stderr, report)
+    _close(stdin, stdout, stderr, report)
     os.chdir(order["cwd"])
     script, *arguments = order["command"]
     sys.argv = [str(Path(sys.executable).with_name(script)), *arguments]
     sys.path[0] = str(Path(sys.executable).parent)
-    sys.exit(PROGRAMS[script]())
+    sys.exit(program())
+
+
+def main(descriptor: str, programs: str, modules: str) -> None:
+    """Serve the socket of this descriptor.
+
+    programs: the functions of programs by name, as {"campus": "pipelines.cli.main:main"}; modules: what they
+    import when they run. Both are JSON."""
+    functions = {}
+    for name, entry in json.loads(programs).items():
+        module, _, function = entry.partition(":")
+        functions[name] = getattr(importlib.import_module(module), function)
+    for module in json.loads(modules):
+        importlib.import_module(module)
+    # The garbage collector would write to each page that the processes share.
+    gc.freeze()
+    if received := serve(socket.socket(fileno=int(descriptor))):
+        order, descriptors = received
+        become(order, functions[order["command"][0]], *descriptors)
 
 
 if __name__ == "__main__":
-    # The garbage collector would write to each page that the processes share.
-    gc.freeze()
-    if received := serve(socket.socket(fileno=int(sys.argv[1]))):
-        become(received[0], *received[1])
+    main(*sys.argv[1:])

@@ -12,8 +12,8 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,13 @@ from simulator.process import RunningSimulator
 ROOT = Path(__file__).parents[3]
 PATIENCE = 600.0  # seconds, for a program on a busy machine
 ORDERING = threading.Lock()
+#: The functions of programs, and what they import only when they run.
+ENTRIES = {
+    "campus": "pipelines.cli.main:main",
+    "dagster": "dagster._cli:main",
+    "dagster-daemon": "dagster._daemon.cli:main",
+}
+LATE_MODULES = ("pipelines.cli.command_session", "pipelines.cli.actions.load")
 
 
 def environment_for(home: Path, platform: RunningSimulator | None = None, **variables: str) -> dict[str, str]:
@@ -35,6 +42,41 @@ def environment_for(home: Path, platform: RunningSimulator | None = None, **vari
             "CAMPUS_CLIENT_SECRET": platform.client_secret,
         }
     return environment | variables
+
+
+@dataclass(frozen=True)
+class ForkServer:
+    """A process that has imported the programs of an interpreter. It starts with the first of them."""
+
+    python: str
+    entries: Mapping[str, str]
+    late_modules: Sequence[str]
+    #: Of the server, besides PATH.
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def orders(self) -> socket.socket:
+        """Its socket. The server ends with this process, even after a kill."""
+        orders, its_orders = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        script, modules = Path(__file__).with_name("fork_server.py"), json.dumps([*self.late_modules])
+        with its_orders:
+            process = subprocess.Popen(
+                [self.python, script, str(its_orders.fileno()), json.dumps(dict(self.entries)), modules],
+                cwd=ROOT,
+                # Not the variables of the test that happens to be the first.
+                env={"PATH": os.environ["PATH"], **self.environment},
+                pass_fds=[its_orders.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                # Ctrl-C must reach only this process.
+                process_group=0,
+            )
+        atexit.register(process.wait)
+        atexit.register(orders.close)
+        return orders
+
+
+PROJECT = ForkServer(sys.executable, ENTRIES, LATE_MODULES)
 
 
 @dataclass(frozen=True)
@@ -103,12 +145,15 @@ def started(
     umask: int = -1,
     stacks: Path | None = None,
     end_by: int = signal.SIGKILL,
+    stdin: IO[Any] | None = None,
+    server: ForkServer = PROJECT,
 ) -> Iterator[Program]:
     """Run `campus`, `dagster` or `dagster-daemon` until the block ends. Its process group ends with it.
 
     output: the file of its stdout, by default a pipe. errors: the file of its stderr, by default its stdout.
     umask: by default that of this process. stacks: a file to which the program writes the stacks of all its
-    threads on SIGUSR1; each line that it prints is then written at once. end_by: the signal at the end."""
+    threads on SIGUSR1; each line that it prints is then written at once. end_by: the signal at the end.
+    stdin: by default empty."""
     order = {
         "command": list(command),
         "environment": dict(environment),
@@ -118,10 +163,15 @@ def started(
     }
     (stdout, its_stdout), (report, its_report) = os.pipe(), socket.socketpair(type=socket.SOCK_SEQPACKET)
     with os.fdopen(stdout, encoding="utf-8") as pipe, report:
-        with os.fdopen(its_stdout, "wb") as its_pipe, its_report, ORDERING:
-            files = (output or its_pipe, errors or output or its_pipe, its_report)
+        with (
+            Path(os.devnull).open("rb") as nothing,
+            os.fdopen(its_stdout, "wb") as its_pipe,
+            its_report,
+            ORDERING,
+        ):
+            files = (stdin or nothing, output or its_pipe, errors or output or its_pipe, its_report)
             descriptors = [file.fileno() for file in files]
-            socket.send_fds(_fork_server(), [json.dumps(order).encode()], descriptors)
+            socket.send_fds(server.orders, [json.dumps(order).encode()], descriptors)
         pid = report.recv(64)
         assert pid, "the fork server has ended, see its stderr"
         program = Program(int(pid), pipe, report)
@@ -130,24 +180,3 @@ def started(
         finally:
             program.send_signal(end_by)
             program.wait()
-
-
-@cache
-def _fork_server() -> socket.socket:
-    """The socket of this process's fork server. The server ends with this process, even after a kill."""
-    orders, its_orders = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    with its_orders:
-        process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("fork_server.py"), str(its_orders.fileno())],
-            cwd=ROOT,
-            # Not the variables of the test that happens to be the first.
-            env={"PATH": os.environ["PATH"]},
-            pass_fds=[its_orders.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            # Ctrl-C must reach only this process.
-            process_group=0,
-        )
-    atexit.register(process.wait)
-    atexit.register(orders.close)
-    return orders
