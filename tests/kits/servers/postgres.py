@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.waiting import PATIENCE
+
 USER = "postgres"
 
 
@@ -36,6 +38,12 @@ class Postgres:
     def stop(self) -> None:
         """End it at once, as a crash would."""
         self._run("pg_ctl", "-w", "-D", self._data, "-m", "immediate", "stop")
+
+    def wait_for_a_client(self) -> None:
+        """Wait until somebody wants to connect, while the server is stopped."""
+        with socket.create_server(("127.0.0.1", self.port)) as away:
+            away.settimeout(PATIENCE)
+            away.accept()[0].close()
 
     def initialize(self) -> None:
         """Make its files."""

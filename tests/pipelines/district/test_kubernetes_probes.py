@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,11 +56,9 @@ def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return manifests
 
 
-def wait(command: list[str], seconds: int, healthy: bool) -> float:
-    """Wait until a probe says so. Returns after how many seconds."""
-    begun = time.monotonic()
+def wait(command: list[str], seconds: int, healthy: bool) -> None:
+    """Wait until a probe says so."""
     until(lambda: is_healthy(command, seconds) == healthy, f"healthy: {healthy}")
-    return time.monotonic() - begun
 
 
 def test_the_webservers_probe_sees_it_hang_and_die(printed: str) -> None:
@@ -76,8 +73,7 @@ def test_the_webservers_probe_sees_it_hang_and_die(printed: str) -> None:
     seconds = probe["timeoutSeconds"]
     assert not is_healthy(check, seconds)
     with running([part.replace(str(PORT), str(port)) for part in container["command"]]) as process:
-        startup = container["startupProbe"]
-        assert wait(check, seconds, True) < startup["periodSeconds"] * startup["failureThreshold"]
+        wait(check, seconds, True)
         os.kill(process, signal.SIGSTOP)
         assert not is_healthy(check, seconds)
         os.kill(process, signal.SIGCONT)

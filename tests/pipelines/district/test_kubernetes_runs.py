@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,7 +162,7 @@ def test_a_run_waits_for_postgres(district: District) -> None:
     run_id, _ = district.begin()
     district.server.stop()
     (district.folder / "go").touch()
-    time.sleep(3)
+    district.server.wait_for_a_client()
     district.server.start()
     district.wait(lambda: district.run(run_id).is_success, "the run ends")
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from sqlalchemy import Engine, create_engine, text
 
 from assets.shared.dagster_private import WorkerStatus
 from pipelines.district import programs, run_health
-from pipelines.district.heartbeats import SILENT, Heartbeats, Watch
+from pipelines.district.heartbeats import Heartbeats, Watch
 from pipelines.district.pauses import Pauses
 from pipelines.district.queues import BUILD, QUEUE_TAG
 from pipelines.district.unstarted_runs import runs_without_a_worker
@@ -97,8 +96,8 @@ def test_each_worker_takes_one_run_and_leaves_the_rest_to_whoever_is_free(distri
     district.wait(lambda: set(first) <= beats.all().keys(), "both give signs of life")
     assert len({beats.all()[run].worker for run in first}) == 2
     third = district.launch()
-    time.sleep(1)
-    assert waiting(district.address, "load") == 1 and not district.begun(third), "nobody has it yet"
+    district.wait(lambda: waiting(district.address, "load") == 1, "no worker has it")
+    assert not district.begun(third)
     (district.folder / "go").touch()
     done = [*first, third]
     district.wait(lambda: {district.status(run) for run in done} == {dg.DagsterRunStatus.SUCCESS}, "all end")
@@ -114,8 +113,8 @@ def test_a_worker_that_connects_again_in_the_middle_of_a_run_takes_no_second_one
     lose_connections(district.address)
     district.wait(lambda: connections(district.address) - lost, "the worker is connected again")
     second = district.launch()
-    time.sleep(1)
-    assert waiting(district.address, "load") == 1 and not district.begun(second), "nobody has it yet"
+    district.wait(lambda: waiting(district.address, "load") == 1, "no worker has it")
+    assert not district.begun(second)
     district.start_worker()
     district.wait(lambda: district.begun(second), "the idle worker begins it, beside the one that is busy")
     assert district.status(first) == dg.DagsterRunStatus.STARTED
@@ -156,14 +155,12 @@ def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
 
 
 def test_a_killed_child_is_reported_at_once(district: District) -> None:
-    """The worker knows it before heartbeats are missed."""
+    """The worker knows it: nobody looks for missed heartbeats here."""
     run, _ = district.launch(), district.start_worker()
     district.wait(lambda: district.begun(run), "a worker begins")
     [process] = district.begun(run)
     os.kill(process, signal.SIGKILL)
-    killed = time.monotonic()
     district.wait(lambda: district.status(run) == dg.DagsterRunStatus.FAILURE, "the worker reports it")
-    assert time.monotonic() - killed < SILENT / 3
     assert run not in Heartbeats(district.server.url).all()
     cancelled = district.launch()
     district.wait(lambda: district.begun(cancelled), "the worker takes the next run")
@@ -232,8 +229,8 @@ def test_a_worker_whose_disk_is_full_leaves_runs_to_others(
         district.start_worker()
         district.wait(lambda: district.begun(waits), "a worker with room begins it")
         follows = district.launch()
-        time.sleep(1)
-        assert waiting(district.address, "load") == 1 and worker.poll() is None
+        district.wait(lambda: waiting(district.address, "load") == 1, "no worker has it")
+        assert worker.poll() is None
         (disk / BALLAST).unlink()
         district.wait(lambda: district.begun(follows), "the first one has room again")
         district.wait(lambda: pauses.all() == {}, "and says so")
