@@ -11,7 +11,9 @@ import pytest
 
 from tools.faults.drawing import python_faults, sql_faults
 from tools.faults.fault import Fault, FaultMissing, planted
-from tools.faults.trial import RUNNER, Records, files_for
+from tools.faults.together import try_in_tree
+from tools.faults.trial import RUNNER, Records, Trial, files_for
+from tools.worktree import make_environment
 
 MODULE = '''"""A module."""
 
@@ -132,3 +134,31 @@ def test_runner_names_the_first_test_that_fails(tmp_path: Path) -> None:
         *("test_bad.py::test_bad", "test_bad.py::test_worse", ""),
         *("none ended within 1 s", "test_broken.py"),
     ]
+
+
+def test_faults_planted_together_are_told_apart(tmp_path: Path) -> None:
+    """A test that fails without faults, and one that fails after the test before it, are in the same file."""
+    make_environment(tmp_path / ".venv", tmp_path)
+    lines = [f"def size_{number}(): return {number}" for number in range(5)]
+    (tmp_path / "sizes.py").write_text("\n".join(lines))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\npythonpath = .\n")
+    tests = [
+        "from sizes import *",
+        "def test_broken(): assert 0",
+        "def test_first(): assert size_1() == 1",
+        "SIZES = []",
+        "def test_before(): SIZES.append(size_3())",
+        "def test_after(): assert not SIZES or SIZES == [3]",
+    ]
+    (tmp_path / "test_sizes.py").write_text("\n".join(tests[:3]))
+    (tmp_path / "test_later_sizes.py").write_text("\n".join([tests[0], *tests[3:]]))
+    faults = [
+        Fault("sizes.py", number + 1, "constant", line, line[:-1] + "9") for number, line in enumerate(lines)
+    ]
+    gone = Fault("sizes.py", 1, "constant", "no such line", "")
+    trials: list[Trial] = []
+    try_in_tree([*faults, gone], tmp_path, ["-n", "0", "test_sizes.py", "test_later_sizes.py"], trials.append)
+    assert {(trial.fault.line, trial.failed_test) for trial in trials} == {
+        (2, "test_sizes.py::test_first"),
+        (4, "test_later_sizes.py::test_after"),
+    }

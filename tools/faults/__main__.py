@@ -11,6 +11,7 @@ from threading import Lock
 import tools.faults
 from tools.faults.drawing import MODELS, ROOMS, draw
 from tools.faults.fault import read_faults, write_faults
+from tools.faults.together import changed_tests, try_together
 from tools.faults.trial import Trial, read_records, record, try_faults
 
 FIELDS = ("fault", "failed_test", "cpu", "files")
@@ -30,6 +31,11 @@ def main() -> None:
     trying.add_argument("records", type=Path)
     trying.add_argument("results", type=Path)
     trying.add_argument("--processes", type=int, default=2)
+    together = commands.add_parser("together", help="try what was not found with all tests, at once")
+    together.add_argument("results", type=Path)
+    together.add_argument("new_results", type=Path)
+    together.add_argument("--commit", default="HEAD", help="whose tests; results of the same files stay")
+    together.add_argument("options", nargs="*", help="options of pytest, after --")
     table = commands.add_parser("table", help="count what was found by room, side by side")
     table.add_argument("results", type=Path, nargs="+")
     options = parser.parse_args()
@@ -39,8 +45,36 @@ def main() -> None:
         record(options.records, options.options)
     elif options.command == "try":
         _try(options.records, options.results, options.processes)
+    elif options.command == "together":
+        _try_together(options.results, options.new_results, options.commit, options.options)
     else:
         print(_table([_read(path) for path in options.results]))
+
+
+def _try_together(results: Path, new_results: Path, commit: str, pytest_options: Sequence[str]) -> None:
+    """Write the results of a commit: those of files that it has too, and what its tests find."""
+    changed = changed_tests(commit)
+    rows = {fault: dict(row) for fault, row in _read(results).items()}
+    for row in rows.values():
+        if row["failed_test"].partition("::")[0] in changed:
+            row["failed_test"] = ""
+
+    def save(trial: Trial) -> None:
+        rows[str(trial.fault)]["failed_test"] = trial.failed_test
+        print(f"{trial.failed_test}: {trial.fault}", flush=True)
+        write()
+
+    def write() -> None:
+        with new_results.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, delimiter="\t", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows.values())
+
+    write()
+    suspects = [
+        fault for fault in read_faults() if str(fault) in rows and not rows[str(fault)]["failed_test"]
+    ]
+    try_together(suspects, commit, pytest_options, save)
 
 
 def _try(records: Path, results: Path, processes: int) -> None:

@@ -20,9 +20,9 @@ from tools.faults.fault import ROOT, Fault, line_of, planted
 from tools.worktree import worktree
 
 #: CPU seconds of tests, by their record, that a fault is tried on at most.
-MOST_SECONDS = 150
+MOST_SECONDS = 50
 #: The tests of a fault run in groups that reach these seconds: most faults are found by the first.
-GROUPS = (4, 15, 50, MOST_SECONDS)
+GROUPS = (4, 15, MOST_SECONDS)
 #: A run hangs after this many times its recorded seconds, and as many seconds besides.
 PATIENCE, LEAST_PATIENCE = 6, 120
 RUNNER = Path(__file__).with_name("runner.py")
@@ -109,34 +109,36 @@ def try_faults(
 def _try_in_a_worktree(
     faults: Sequence[tuple[int, Fault]], records: Records, save: Callable[[Trial], None]
 ) -> None:
-    with worktree("HEAD") as tree, _Runner(tree, records.seconds) as runner:
+    with worktree("HEAD") as tree, Runner(tree) as runner:
         for number, fault in faults:
             groups = list(_groups(files_for(fault, records, tree), records.seconds))
             is_sound = False
             while not is_sound:
                 with planted(fault, tree, number):
-                    trial = _try(fault, groups, runner)
+                    trial = _try(fault, groups, records.seconds, runner)
                 is_sound = runner.passes_without_faults(trial.failed_test)
             save(trial)
 
 
-def _try(fault: Fault, groups: Iterable[Sequence[str]], runner: "_Runner") -> Trial:
+def _try(
+    fault: Fault, groups: Iterable[Sequence[str]], seconds: Mapping[str, float], runner: "Runner"
+) -> Trial:
     cpu, count, failed_test = 0.0, 0, ""
     for files in groups:
-        failed_test, seconds = runner.run(files)
-        cpu += seconds
+        patience = PATIENCE * sum(seconds[file] for file in files) + LEAST_PATIENCE
+        failed_test, group_cpu = runner.run(files, patience)
+        cpu += group_cpu
         count += len(files)
         if failed_test:
             break
     return Trial(fault, failed_test, cpu, count)
 
 
-class _Runner:
+class Runner:
     """The process of runner.py in a worktree. Tests that fail without a fault are left out from then on."""
 
-    def __init__(self, tree: Path, seconds: Mapping[str, float]) -> None:
+    def __init__(self, tree: Path) -> None:
         self._tree = tree
-        self._seconds = seconds
         self._passing: set[str] = set()
         self._failing: set[str] = set()
 
@@ -149,11 +151,10 @@ class _Runner:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
-    def run(self, files: Sequence[str]) -> tuple[str, float]:
-        """The first test that fails, or "", and the CPU seconds of the run."""
+    def run(self, files: Sequence[str], patience: float) -> tuple[str, float]:
+        """The first test of files that fails, or "", and the CPU seconds. Ends after so many seconds."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        seconds = PATIENCE * sum(self._seconds[file] for file in files) + LEAST_PATIENCE
-        request = {"files": files, "excluded": [*self._failing], "seconds": seconds}
+        request = {"files": files, "excluded": [*self._failing], "seconds": patience}
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer = json.loads(self._process.stdout.readline())
         return answer["failed_test"], answer["cpu"]
@@ -163,7 +164,7 @@ class _Runner:
         file = test.partition("::")[0]
         if test in self._passing or not (self._tree / file).is_file():
             return True
-        failed_test, _ = self.run([file])
+        failed_test, _ = self.run([file], 10 * LEAST_PATIENCE)
         (self._failing if failed_test else self._passing).add(failed_test or test)
         return not failed_test
 
