@@ -76,20 +76,29 @@ def _order(arguments: Sequence[str], environment: Mapping[str, str], streams: Se
 
 @cache
 def _fork_server() -> socket.socket:
-    """The socket of this process's fork server. The server ends with this process, even after a kill."""
-    orders, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    """The socket of this process's fork server."""
     import_path = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
-    with its:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path)}
+    orders = start_fork_server([sys.executable, "-m", "simulator.fork_server"], environment)
+    orders.settimeout(START_TIMEOUT)
+    return orders
+
+
+def start_fork_server(command: Sequence[str | Path], environment: Mapping[str, str]) -> socket.socket:
+    """Start a process that takes orders from a socket, whose descriptor is its last argument.
+
+    It ends with this process, even after a kill. Returns this end of the socket."""
+    orders, its_orders = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with its_orders:
         process = subprocess.Popen(
-            [sys.executable, "-m", "simulator.fork_server", str(its.fileno())],
-            pass_fds=[its.fileno()],
+            [*command, str(its_orders.fileno())],
+            env=dict(environment),
+            pass_fds=[its_orders.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            # Ctrl-C must reach only this process; the simulators end with it.
+            # Ctrl-C must reach only this process.
             process_group=0,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(import_path)},
         )
-    orders.settimeout(START_TIMEOUT)
     atexit.register(process.wait)
     atexit.register(orders.close)
     return orders

@@ -94,7 +94,7 @@ def become(
     sys.exit(program())
 
 
-def main(descriptor: str, programs: str, modules: str) -> None:
+def main(programs: str, modules: str, descriptor: str) -> None:
     """Serve the socket of this descriptor.
 
     programs: the functions of programs by name, as {"campus": "pipelines.cli.main:main"}; modules: what they

@@ -1,6 +1,5 @@
 """Programs of the project as processes, forked from a server that has imported everything."""
 
-import atexit
 import json
 import os
 import select
@@ -17,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from simulator.launch import start_fork_server
 from simulator.process import RunningSimulator
 
 ROOT = Path(__file__).parents[3]
@@ -57,23 +57,10 @@ class ForkServer:
     @cached_property
     def orders(self) -> socket.socket:
         """Its socket. The server ends with this process, even after a kill."""
-        orders, its_orders = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        script, modules = Path(__file__).with_name("fork_server.py"), json.dumps([*self.late_modules])
-        with its_orders:
-            process = subprocess.Popen(
-                [self.python, script, str(its_orders.fileno()), json.dumps(dict(self.entries)), modules],
-                cwd=ROOT,
-                # Not the variables of the test that happens to be the first.
-                env={"PATH": os.environ["PATH"], **self.environment},
-                pass_fds=[its_orders.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                # Ctrl-C must reach only this process.
-                process_group=0,
-            )
-        atexit.register(process.wait)
-        atexit.register(orders.close)
-        return orders
+        script = Path(__file__).with_name("fork_server.py")
+        command = [self.python, script, json.dumps(dict(self.entries)), json.dumps([*self.late_modules])]
+        # Not the variables of the test that happens to be the first.
+        return start_fork_server(command, {"PATH": os.environ["PATH"], **self.environment})
 
 
 PROJECT = ForkServer(sys.executable, ENTRIES, LATE_MODULES)
