@@ -148,7 +148,8 @@ def python_faults(path: str, text: str) -> Iterator[Fault]:
         line = lines[number - 1].rstrip("\n")
         first = start - starts[number - 1]
         changed = line[:first] + replacement + line[first + end - start :]
-        yield Fault(path, number, kind, line, changed)
+        if changed != line:
+            yield Fault(path, number, kind, line, changed)
 
 
 #: A kind, the place of a text, and its replacement.
