@@ -122,7 +122,7 @@ def test_runner_names_the_first_test_that_fails(tmp_path: Path) -> None:
         {"files": ["test_broken.py"], "excluded": [], "seconds": 600},
     ]
     ended = subprocess.run(
-        [sys.executable, RUNNER],
+        [sys.executable, RUNNER, "not slow"],
         input="".join(f"{json.dumps(request)}\n" for request in requests),
         capture_output=True,
         text=True,

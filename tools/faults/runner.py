@@ -1,7 +1,7 @@
 """Runs tests in forks of one process that has the libraries imported: half of what a small run costs.
 
 A line of standard input is a request: {"files": [or ids of tests], "excluded": [ids], "seconds": patience}.
-A test that takes half of the seconds has failed.
+A test that takes half of the seconds has failed. The argument is pytest's expression of marks.
 A line of standard output is its answer: {"failed_test": the first, "cpu": seconds}. A run that outlasts its
 patience counts as failed.
 """
@@ -53,16 +53,16 @@ def main() -> None:
         importlib.import_module(name)
     sys.path.insert(0, str(Path.cwd()))
     for line in sys.stdin:
-        print(json.dumps(_answer(**json.loads(line))), flush=True)
+        print(json.dumps(_answer(**json.loads(line), marks=sys.argv[1])), flush=True)
 
 
-def _answer(files: list[str], excluded: list[str], seconds: float) -> dict[str, object]:
+def _answer(files: list[str], excluded: list[str], seconds: float, marks: str) -> dict[str, object]:
     before = _cpu_seconds()
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
-        _run(FirstFailure(files, excluded), files, seconds / 2, writer)
+        _run(FirstFailure(files, excluded), files, seconds / 2, marks, writer)
     os.close(writer)
     has_ended, _, _ = select.select([reader], [], [], seconds)
     failed_test = os.read(reader, 10_000).decode() if has_ended else f"none ended within {seconds:.0f} s"
@@ -73,7 +73,7 @@ def _answer(files: list[str], excluded: list[str], seconds: float) -> dict[str, 
     return {"failed_test": failed_test, "cpu": round(_cpu_seconds() - before, 1)}
 
 
-def _run(plugin: FirstFailure, files: list[str], seconds_a_test: float, writer: int) -> None:
+def _run(plugin: FirstFailure, files: list[str], seconds_a_test: float, marks: str, writer: int) -> None:
     os.setsid()
     with Path(os.devnull).open("r+") as nothing:
         for stream in range(3):
@@ -82,11 +82,11 @@ def _run(plugin: FirstFailure, files: list[str], seconds_a_test: float, writer: 
         "-x",
         "-n",
         "0",
-        f"--timeout={seconds_a_test:.0f}",
         "-p",
         "no:cacheprovider",
+        f"--timeout={seconds_a_test:.0f}",
         "-m",
-        "slow or not slow",
+        marks,
         *files,
     ]
     status = pytest.main(options, plugins=[plugin])

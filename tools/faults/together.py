@@ -68,7 +68,7 @@ def try_in_tree(
     with suspects.planted(suspects.faults):
         tests = failing_tests(tree, options)
     print(f"{len(suspects.faults)} faults, {len(tests)} tests fail", flush=True)
-    with Runner(tree) as runner:
+    with Runner(tree, "slow or not slow") as runner:
         while tests and suspects.faults:
             test = tests[0]
             # Some tests fail only after those before them in their file.

@@ -137,13 +137,14 @@ def _try(
 class Runner:
     """The process of runner.py in a worktree. Tests that fail without a fault are left out from then on."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, marks: str = "not slow") -> None:
         self._tree = tree
+        self._marks = marks
         self._passing: set[str] = set()
         self._failing: set[str] = set()
 
     def __enter__(self) -> Self:
-        command = [self._tree / ".venv/bin/python", RUNNER]
+        command = [self._tree / ".venv/bin/python", RUNNER, self._marks]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=self._tree, stdin=pipe, stdout=pipe, text=True)
         return self
