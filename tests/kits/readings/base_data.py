@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -124,24 +124,31 @@ async def _read(client: Client, names: Iterable[str], query: SliceQuery) -> dict
     }
 
 
-def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Iterable[str] = ()) -> list[Row]:
+def truth(
+    simulator: RunningSimulator,
+    name: str,
+    semester_id: int,
+    ignored: Iterable[str] = (),
+    *,
+    school: int = SCHOOL,
+) -> list[Row]:
     """The rows that a reader of the table must see."""
     spec = RESOURCES[name]
     entries = simulator.rows(
         name,
-        SCHOOL,
+        school,
         semester_id if spec.sliced_by == "semester" else None,
         "" if "expand" in ignored else EXPANDED.get(name, ""),
     )
     if name == "class_members" and "with_trashed" in ignored:
         # Nobody can ask a deleted class that nobody shows for its members, but some list all members at once.
         deleted = {
-            entry["key"] for entry in simulator.rows("classes", SCHOOL, semester_id) if entry["trashed"]
+            entry["key"] for entry in simulator.rows("classes", school, semester_id) if entry["trashed"]
         }
         entries = [entry for entry in entries if entry["parent"] not in deleted or "class_id" in entry["row"]]
     if name in ("assessment_items", "scores"):
         # what an assessment that is gone has left behind is nowhere to be seen
-        assessments = {entry["key"] for entry in simulator.rows("assessments", SCHOOL, semester_id)}
+        assessments = {entry["key"] for entry in simulator.rows("assessments", school, semester_id)}
         entries = [entry for entry in entries if entry["row"]["assessment_id"] in assessments]
     with_trashed = spec.source(DeletedRows) is not None and "with_trashed" not in ignored
     rows = [_expected(name, entry) for entry in entries if with_trashed or not entry["trashed"]]
@@ -150,16 +157,18 @@ def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Ite
     return rows
 
 
-def number_memberships(rows: Iterable[Row]) -> None:
+def number_memberships(rows: Sequence[Row]) -> None:
     """Number the memberships that somebody has of a class: the last one first, the living one before others
-    that began with it."""
+    that began with it, and of equal ones the one that was sent last."""
     seen: Counter[tuple[Any, ...]] = Counter()
     never = dt.datetime.min
-    for row in sorted(
-        rows,
-        key=lambda row: (row["created_at"] or never, not row["_trashed"], row["deleted_at"] or never),
-        reverse=True,
-    ):
+
+    def age(index: int) -> tuple[Any, ...]:
+        row = rows[index]
+        return row["created_at"] or never, not row["_trashed"], row["deleted_at"] or never, index
+
+    for index in sorted(range(len(rows)), key=age, reverse=True):
+        row = rows[index]
         key = (row["class_id"], row["type"], row["reflection_id"])
         seen[key] += 1
         row["membership"] = seen[key]

@@ -26,7 +26,7 @@ from tests.kits.requests.golden_file import (
     read_nights,
     write_nights,
 )
-from tests.kits.truth.lake_truth import differences as lake_differences
+from tests.kits.truth.lake_truth import all_differences
 from tests.kits.worlds.clock import clock_at
 from tests.kits.worlds.world import World, world
 
@@ -97,7 +97,7 @@ def two_nights(home: Path, reading: Reading) -> tuple[list[str], Nights]:
             with clock_at(day), _one_after_the_other():
                 failed = school.load(select=None).problems
             requests = Counter(map(_request, school.platform.log()))
-            differences = lake_differences(school, reading, answers, DEVICES, CARDS)
+            differences = all_differences(school, reading, answers, DEVICES, CARDS)
             problems.extend(f"{night}: {problem}" for problem in failed)
             problems.extend(f"{night}: {table}: {difference}" for table, difference in differences.items())
             return requests

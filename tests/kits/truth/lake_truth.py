@@ -1,27 +1,26 @@
 """Where a lake is not what its platform has: base data, v1 with attendance, and datasets."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 
-from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, V1_DATA
+from campus.registry import RESOURCES, V1_DATA
 from loading.custom_fields import users_table
 from loading.tables import TABLES
 from tests.kits.readings import base_data
 from tests.kits.readings.choices import Reading
 from tests.kits.truth import attendance_truth, v1_truth
 from tests.kits.worlds import dataset_world
-from tests.kits.worlds.world import World
+from tests.kits.worlds.world import Rows, World, difference, differences
 
-Rows = Mapping[Any, Mapping[str, Any]]
 SCHOOL = base_data.SCHOOL
 #: Columns of the lake that say nothing of a row.
 OF_THE_LAKE = ("_synced_at", "_deleted_at", "_semester_id")
 
 
-def differences(
+def all_differences(
     world: World, reading: Reading, answers: httpx.Client, devices: Sequence[str], cards: Sequence[str]
 ) -> dict[str, str]:
     """By table, in how many rows it differs, and how the first of them does.
@@ -36,42 +35,14 @@ def differences(
         stored, true = (attendance_truth.of_present(world, rows) for rows in records)
         records = stored, true
     compared = {
-        **_base_data(world, unheeded),
         **_v1(world, v1_truth.Asked(world.platform, answers, SCHOOL, devices=devices, cards=cards)),
         "attendance_records": records,
     }
     return {
-        **{name: _difference(stored, true) for name, (stored, true) in compared.items() if stored != true},
+        **differences(world, unheeded=unheeded),
+        **{name: difference(stored, true) for name, (stored, true) in compared.items() if stored != true},
         **dataset_world.differences(world),
     }
-
-
-def _difference(stored: Rows, true: Rows) -> str:
-    keys = [key for key in {**true, **stored} if stored.get(key) != true.get(key)]
-    start = f"{len(keys)} rows, first {keys[0]}"
-    stored_row, true_row = stored.get(keys[0]), true.get(keys[0])
-    if stored_row is None:
-        return f"{start}: missing: {true_row}"
-    if true_row is None:
-        return f"{start}: not on the platform: {stored_row}"
-    names = [name for name in {**true_row, **stored_row} if stored_row.get(name) != true_row.get(name)]
-    values = (f"{name} {stored_row.get(name)!r} for {true_row.get(name)!r}" for name in names)
-    return f"{start}: {', '.join(values)}"
-
-
-def _base_data(world: World, unheeded: Iterable[str]) -> Mapping[str, tuple[Rows, Rows]]:
-    semesters = [int(entry["key"]) for entry in world.platform.rows("semesters", SCHOOL)]
-    result = {}
-    for spec in (SCHOOLS, *BASE_DATA):
-        true = [
-            {name: value for name, value in row.items() if not name.startswith("_trashed")}
-            for semester_id in (semesters if spec.sliced_by == "semester" else semesters[:1])
-            for row in base_data.truth(world.platform, spec.name, semester_id, unheeded)
-            if not row["_trashed"]
-        ]
-        stored = [_without_ours(row) for row in world.held(spec.name)]
-        result[spec.name] = base_data.by_key(spec.name, stored), base_data.by_key(spec.name, true)
-    return result
 
 
 def _v1(world: World, school: v1_truth.Asked) -> Mapping[str, tuple[Rows, Rows]]:
@@ -106,8 +77,3 @@ def v1_by_key(name: str, rows: Sequence[Mapping[str, Any]]) -> Rows:
     }
     assert len(rows_by_key) == len(rows)
     return rows_by_key
-
-
-def _without_ours(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored row without the columns that no platform has."""
-    return {name: value for name, value in row.items() if name == "_extra" or not name.startswith("_")}

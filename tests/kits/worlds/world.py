@@ -3,12 +3,10 @@
 import atexit
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -16,11 +14,10 @@ from typing import Any
 from unittest.mock import patch
 
 import dagster as dg
-import pyarrow as pa
 from pydantic import SecretStr
 
 from assets.shared.partitions import SCHOOL_SEMESTERS
-from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.registry import BASE_DATA, RESOURCES, SCHOOLS
 from loading.connection.runtime import SYNC_ID_TAG, Runtime
 from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
@@ -30,6 +27,7 @@ from pipelines.resources import open_runtime
 from pipelines.settings.options import DatasetOptions, Options, PlatformOptions
 from pipelines.settings.settings import Settings
 from simulator.process import RunningSimulator, running
+from tests.kits.readings import base_data
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOAD_LOG, LOGS, Log
 
@@ -48,10 +46,9 @@ KEPT = {
 BACKOFF = 0.05
 # A platform's date soon after the beginning of the last semester: few weeks of attendance to load.
 EARLY = date(2025, 3, 7)
-# What an analyst's question for classes is expanded with; the truth is asked for in the same way.
-EXPANDED = {"admin_classes": "students,teachers", "classes": "teachers,admin_class_ids,grades"}
 
-Read = Callable[[Any], Any]
+Row = dict[str, Any]
+Rows = Mapping[Any, Mapping[str, Any]]
 
 
 @dataclass
@@ -222,80 +219,45 @@ def _ready_lake() -> Path:
     return home / "lake"
 
 
-def differences(world: World, resources: Collection[str] = COMPARED) -> dict[str, str]:
-    """Where the lake is not what the platform's own rows are: by resource, the first row that differs."""
-    schools = [entry["key"] for entry in world.platform.rows("schools", 0) if not entry["trashed"]]
+def differences(
+    world: World, resources: Collection[str] = COMPARED, unheeded: Collection[str] = ()
+) -> dict[str, str]:
+    """By table, in how many rows the lake is not what the platform has, and how the first of them differs.
+
+    unheeded: the parameters that the platform ignores."""
+    schools = [int(entry["key"]) for entry in world.platform.rows("schools", 0) if not entry["trashed"]]
     result = {}
     for resource in resources:
-        truth = _true_rows(world, resource, schools)
-        stored = {_key(resource, row): row for row in world.held(resource)}
-        compared = {key: _without_ours(row, truth.get(key, {})) for key, row in stored.items()}
-        if compared != truth:
-            key = next(key for key in {**truth, **compared} if truth.get(key) != compared.get(key))
-            result[resource] = f"{key}: held {compared.get(key)}, true {truth.get(key)}"
+        true = [row for school in schools for row in _true_rows(world, resource, school, unheeded)]
+        stored = [_without_ours(row) for row in world.held(resource)]
+        rows = base_data.by_key(resource, stored), base_data.by_key(resource, true)
+        if rows[0] != rows[1]:
+            result[resource] = difference(*rows)
     return result
 
 
-def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dict[str, Any]]:
-    rows = {}
-    readers = {column.name: _reader(column.type) for column in TABLES[resource].lake_schema}
-    for school_id in schools if resource != "schools" else [0]:
-        entries = world.platform.rows(resource, school_id, expand=EXPANDED.get(resource, ""))
-        if resource == "class_members":
-            _number_memberships(entries)
-        for entry in entries:
-            if entry["trashed"] or (resource == "terms" and entry["row"]["type"] not in TERM_TYPES):
-                continue
-            row = entry["row"]
-            if resource in ("class_members", "assessments"):
-                row = {**row, "class_id": entry["parent"]}
-            typed = {name: readers[name](value) for name, value in row.items() if name in readers}
-            rows[_key(resource, typed)] = typed
-    return rows
+def difference(stored: Rows, true: Rows) -> str:
+    """In how many rows, which are by key, a table differs, and how the first of them does."""
+    keys = [key for key in {**true, **stored} if stored.get(key) != true.get(key)]
+    start = f"{len(keys)} rows, first {keys[0]}"
+    stored_row, true_row = stored.get(keys[0]), true.get(keys[0])
+    if stored_row is None:
+        return f"{start}: missing: {true_row}"
+    if true_row is None:
+        return f"{start}: not on the platform: {stored_row}"
+    names = [name for name in {**true_row, **stored_row} if stored_row.get(name) != true_row.get(name)]
+    values = (f"{name} {stored_row.get(name)!r} for {true_row.get(name)!r}" for name in names)
+    return f"{start}: {', '.join(values)}"
 
 
-def _number_memberships(entries: list[dict[str, Any]]) -> None:
-    """Number the memberships that somebody has of a class, the last one first."""
-    seen: Counter[tuple[Any, ...]] = Counter()
-    began = sorted(entries, key=lambda entry: (entry["row"]["created_at"], not entry["trashed"]))
-    for entry in reversed(began):
-        key = (entry["parent"], entry["row"]["type"], entry["row"]["reflection_id"])
-        seen[key] += 1
-        entry["row"]["membership"] = seen[key]
+def _true_rows(world: World, resource: str, school: int, unheeded: Collection[str]) -> Iterator[Row]:
+    semesters = [int(entry["key"]) for entry in world.platform.rows("semesters", school)]
+    for semester in semesters if RESOURCES[resource].sliced_by == "semester" else [0]:
+        for row in base_data.truth(world.platform, resource, semester, unheeded, school=school):
+            if not row["_trashed"]:
+                yield {name: value for name, value in row.items() if not name.startswith("_trashed")}
 
 
-def _key(resource: str, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in RESOURCES[resource].primary_key)
-
-
-def _without_ours(row: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
-    """The row without the warehouse's columns, and without what the platform does not send and is null."""
-    return {
-        name: value
-        for name, value in row.items()
-        if not name.startswith("_") and (name in like or value is not None)
-    }
-
-
-def _reader(kind: pa.DataType) -> Read:
-    """What makes of a JSON value what a column of this type holds: chosen once a column, since that takes
-    longer than to use it. Written anew, so that no mistake is shared."""
-    if pa.types.is_timestamp(kind):
-        return _or_null(datetime.fromisoformat)
-    if pa.types.is_decimal(kind):
-        return _or_null(lambda sent: Decimal(sent) if sent != "" else None)
-    if pa.types.is_list(kind):
-        read_item = _reader(kind.value_type)
-        return _or_null(lambda sent: [read_item(item) for item in sent])
-    if pa.types.is_struct(kind):
-        parts = {part.name: _reader(part.type) for part in kind}
-        return _or_null(lambda sent: _parts(sent if isinstance(sent, dict) else {"id": sent}, parts))
-    return lambda sent: sent
-
-
-def _or_null(read: Read) -> Read:
-    return lambda sent: None if sent is None else read(sent)
-
-
-def _parts(sent: Mapping[str, Any], parts: Mapping[str, Read]) -> dict[str, Any]:
-    return {name: read(sent.get(name)) for name, read in parts.items()}
+def _without_ours(row: Row) -> Row:
+    """A stored row without the columns that no platform has."""
+    return {name: value for name, value in row.items() if name == "_extra" or not name.startswith("_")}
