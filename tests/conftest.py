@@ -236,16 +236,30 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
 
 @pytest.fixture(scope="module")
 def make_world(new_home: Callable[[], Path]) -> "Iterator[Callable[..., World]]":
-    """Makes worlds that last as long as the module's tests."""
-    # It imports Dagster, which takes seconds.
+    """Makes worlds that last as long as the module's tests: `make_world("small", week_start="start")`."""
+    # They import Dagster, which takes seconds.
+    from tests.kits.worlds.named import WORLDS
     from tests.kits.worlds.world import world
 
     with ExitStack() as worlds:
 
-        def make(**options: Any) -> "World":
-            return worlds.enter_context(world(new_home(), **options))
+        def make(name: str | None = None, **options: Any) -> "World":
+            return worlds.enter_context(world(new_home(), **(WORLDS[name] if name else {}) | options))
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def load_world(make_world: "Callable[..., World]") -> "Callable[..., World]":
+    """Makes worlds that were loaded once. `select`: these assets, by default base data; None: all."""
+    from tests.kits.worlds.world import BASE_ONLY
+
+    def load(name: str, *, select: str | None = BASE_ONLY, **options: Any) -> "World":
+        world = make_world(name, **options)
+        assert world.load(select=select).problems == []
+        return world
+
+    return load
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ ALONE = 'group:"attendance"'
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
     """A school whose attendance has been loaded once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False, students=16)
+    world = make_world("small", students=16)
     left = world.platform.rows("students", SCHOOL)[0]["key"]
     world.platform.delete("reflections", left)
     assert world.load("first", select=f"{CLASSES} or {ALONE}").problems == []
@@ -306,7 +306,7 @@ def test_a_semester_whose_dates_move_is_filed_by_its_new_weeks(school: World) ->
 @pytest.fixture(scope="module")
 def two_semesters(make_world: Callable[..., World]) -> World:
     """A school of a past and a current semester, all of which was loaded on TODAY."""
-    world = make_world(datasets=False, students=8, semesters=2)
+    world = make_world("two_semesters", students=8)
     with clock_at(TODAY):
         assert world.load(select=f"{CLASSES} or {ALONE}").problems == []
     return world

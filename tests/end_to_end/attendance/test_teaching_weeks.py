@@ -68,7 +68,7 @@ def true_records(world: World) -> set[int]:
 
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
-    return make_world(datasets=False, students=8, today=TODAY, week_start="start")
+    return make_world("small", today=TODAY, week_start="start")
 
 
 def test_the_rule_is_found_out_told_once_and_the_same_in_the_models(school: World) -> None:
@@ -90,7 +90,7 @@ def test_the_rule_is_found_out_told_once_and_the_same_in_the_models(school: Worl
 
 
 def test_days_that_count_from_sunday_are_the_same_weekdays(make_world: Callable[..., World]) -> None:
-    world = make_world(datasets=False, students=8, today=TODAY, v1_days="sunday")
+    world = make_world("small", today=TODAY, v1_days="sunday")
     world.discover()
     assert world.load(select='group:"v1"').problems == []
     world.discover()
@@ -121,7 +121,7 @@ def test_a_setting_that_disagrees_is_told_and_loses_nothing(
 
 
 def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., World]) -> None:
-    world = make_world(datasets=False, students=8, today=TODAY, week_start="next_monday")
+    world = make_world("small", today=TODAY, week_start="next_monday")
     world.discover()
     timeline = timeline_of(world.lake, SCHOOL, attendance_settings(world.settings))
     assert timeline.calendars[SEMESTER].other_rules == ("next_monday", "sunday"), "they differ on Sundays"
@@ -146,7 +146,7 @@ def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., W
 def test_no_reading_of_weeks_loses_attendance(
     make_world: Callable[..., World], readings: dict[str, str]
 ) -> None:
-    world = make_world(datasets=False, students=8, semesters=2, today=EARLY, **readings)
+    world = make_world("two_semesters", today=EARLY, **readings)
     assert world.load(select=ATTENDED).problems == []
     assert {row["id"] for row in world.held("attendance_records")} == true_records(world)
     assert world.publish().problem is None

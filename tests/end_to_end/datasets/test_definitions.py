@@ -1,7 +1,7 @@
 """Datasets whose metadata change: no row is lost, and each change is drift that is told."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -17,17 +17,17 @@ from tests.kits.worlds.dataset_world import (
     segments,
     sync,
 )
-from tests.kits.worlds.world import Load, World, world
+from tests.kits.worlds.world import Load, World
 
 INCLUDE = ("course_scores", "places", "semester_ranks", "library_loans")
 
 
 @pytest.fixture(scope="module")
-def synced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def synced(make_world: Callable[..., World]) -> World:
     """A school whose datasets have been synced once. What a test changes, the next one finds changed."""
-    with world(tmp_path_factory.mktemp("home"), students=8) as made:
-        assert again(made).problems == []
-        yield made
+    world = make_world("datasets")
+    assert again(world).problems == []
+    return world
 
 
 def again(world: World, **options: Any) -> Load:

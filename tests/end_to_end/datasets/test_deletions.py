@@ -1,6 +1,6 @@
 """Deleted rows of a large dataset cost a few small requests, and never an untrue table."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from loading.datasets import loader
 from tests.kits.worlds.dataset_world import Published, asked, differences, segments, shown, sync
-from tests.kits.worlds.world import Load, World, world
+from tests.kits.worlds.world import Load, World
 
 ROWS = 20_000
 WIDTH = 10_000  # ids a segment
@@ -16,11 +16,11 @@ KEY = "101:big_scores:0000"
 
 
 @pytest.fixture(scope="module")
-def synced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def synced(make_world: Callable[..., World]) -> World:
     """A school with a dataset of three segments, read once; ids are from 1 to ROWS."""
-    with world(tmp_path_factory.mktemp("home"), dataset_rows=ROWS) as made:
-        assert night(made).problems == []
-        yield made
+    world = make_world("datasets", dataset_rows=ROWS)
+    assert night(world).problems == []
+    return world
 
 
 def night(made: World, **options: Any) -> Load:

@@ -1,6 +1,6 @@
 """Datasets from sync to sync: what changed is asked for, deletions are found, and a guard stops the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.kits.worlds.dataset_world import (
     shown,
     sync,
 )
-from tests.kits.worlds.world import Load, World, world
+from tests.kits.worlds.world import Load, World
 from warehouse.lake.tables import dataset_table
 from warehouse.load.logs.dataset_plans import Plan
 
@@ -30,11 +30,11 @@ PARTS = ("loaded", "quarantined", "duplicates")
 
 
 @pytest.fixture(scope="module")
-def synced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def synced(make_world: Callable[..., World]) -> World:
     """A school whose datasets have been synced once. What a test changes, the next one finds changed."""
-    with world(tmp_path_factory.mktemp("home"), dataset_rows=ROWS) as made:
-        assert sync(made, segment_rows=WIDTH).problems == []
-        yield made
+    world = make_world("datasets", dataset_rows=ROWS)
+    assert sync(world, segment_rows=WIDTH).problems == []
+    return world
 
 
 def again(world: World, **options: Any) -> Load:

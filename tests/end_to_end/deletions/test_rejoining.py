@@ -10,11 +10,9 @@ from tests.kits.worlds.world import World, differences
 
 
 @pytest.fixture(scope="module")
-def synced(make_world: Callable[..., World]) -> World:
+def synced(load_world: Callable[..., World]) -> World:
     """A school synced once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False, rejoined=4)
-    assert world.load().problems == []
-    return world
+    return load_world("school", rejoined=4)
 
 
 def test_both_memberships_are_held_and_the_later_one_lives(synced: World) -> None:

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from campus.registry import RESOURCES
-from tests.kits.worlds.world import EARLY, World
+from tests.kits.worlds.world import World
 
 SCHOOL = 101
 LOADED = 'group:"base_data" or group:"v1" or group:"attendance"'
@@ -16,7 +16,7 @@ LOADED = 'group:"base_data" or group:"v1" or group:"attendance"'
 
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
-    world = make_world(datasets=False, students=16, left_attendance="hidden", deleted_at="all")
+    world = make_world("small", left_attendance="hidden", deleted_at="all")
     for entry in world.platform.rows("students", SCHOOL)[:2]:
         for resource in ("students", "reflections"):
             world.platform.delete(resource, entry["key"])
@@ -44,7 +44,7 @@ def test_their_attendance_is_read_where_nobody_tells_who_left(
 
 
 def _left_by_one(make_world: Callable[..., World]) -> World:
-    world = make_world(datasets=False, students=16, today=EARLY)
+    world = make_world("new_term")
     [entry, *_] = world.platform.rows("students", SCHOOL)
     for resource in ("students", "reflections"):
         world.platform.delete(resource, entry["key"])

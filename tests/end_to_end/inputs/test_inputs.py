@@ -2,7 +2,7 @@
 
 import datetime as dt
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from loading.connection.runtime import Cause
 from loading.inputs import load_inputs
 from loading.slices.commit import in_words
 from tests.kits.programs.command_line import campus
-from tests.kits.worlds.world import World, world
+from tests.kits.worlds.world import World
 from warehouse.load.logs.load_log import now
 
 ONLY_INPUTS = 'key:"raw/interventions"'
@@ -24,10 +24,8 @@ HEADER = "学号,姓名,日期,类型,负责人,结果,备注"
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world(tmp_path_factory.mktemp("inputs"), datasets=False, schools=2, checks=True) as made:
-        assert made.load().problems == []
-        yield made
+def loaded(load_world: Callable[..., World]) -> World:
+    return load_world("two_schools", checks=True)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def load(world: World, **changes: Any) -> Any:
 @pytest.fixture(scope="module")
 def careless(make_world: Callable[..., World]) -> World:
     """Two schools that send id numbers and passwords wherever a row has room for them; loaded once."""
-    world = make_world(schools=2, students=8)
+    world = make_world("two_schools")
     secrets = {"idcard": NUMBER, "password": PASSWORD}
     for school_id in (101, 102):
         for name, value in secrets.items():
@@ -38,7 +38,7 @@ def careless(make_world: Callable[..., World]) -> World:
                     world.platform.update(resource, entry["key"], **{name: value})
     world.platform.update("v1_users", broken_user(world), id=None)
     [problem] = load(world).problems
-    assert "1 of 31 rows are in quality.quarantine" in problem
+    assert "1 of 38 rows are in quality.quarantine" in problem
     return world
 
 

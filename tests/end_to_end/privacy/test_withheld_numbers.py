@@ -48,7 +48,7 @@ OLD = "110101900307123"
 @pytest.fixture(scope="module")
 def careless(make_world: Callable[..., World]) -> World:
     """A school that sends identity numbers in every way; loaded and published once."""
-    world = make_world(schools=1, students=30)
+    world = make_world("crowd", students=30)
     platform, numbers = world.platform, iter(NUMBERS)
     keys = [entry["key"] for entry in platform.rows("students", 101)]
     for key, name in zip(keys, SPELLINGS, strict=False):

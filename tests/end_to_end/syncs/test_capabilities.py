@@ -116,7 +116,7 @@ def test_a_damaged_file_is_no_finding(tmp_path: Path, content: str) -> None:
 
 
 def test_the_second_sync_asks_for_no_expansion_that_was_rejected(make_world: Callable[..., World]) -> None:
-    world = make_world(students=8, semesters=1, datasets=False, admin_class_students="refused")
+    world = make_world("small", admin_class_students="refused")
     assert world.load().problems == []
     refused = [entry for entry in world.platform.log() if entry["status"] == 422]
     assert refused

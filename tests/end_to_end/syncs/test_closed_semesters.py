@@ -13,11 +13,9 @@ OVER, CURRENT = 10101, 10102
 
 
 @pytest.fixture(scope="module")
-def loaded(make_world: Callable[..., World]) -> World:
+def loaded(load_world: Callable[..., World]) -> World:
     """A school of two semesters that has been loaded once."""
-    world = make_world(datasets=False, students=10, semesters=2)
-    assert world.load(select=SELECTED).problems == []
-    return world
+    return load_world("two_semesters", select=SELECTED)
 
 
 def night(world: World, **options: Any) -> dict[int, set[int]]:

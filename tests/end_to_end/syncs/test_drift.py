@@ -18,11 +18,9 @@ NESTED = [f"{name}.x_color" for name in OBJECTS]
 
 
 @pytest.fixture(scope="module")
-def world(make_world: Callable[..., World]) -> World:
+def world(load_world: Callable[..., World]) -> World:
     """A school whose classes, rooms, subjects and people have fields of their own, synced once."""
-    made = make_world(datasets=False, checks=True, students=12, nested_fields="some")
-    assert made.load(select=BOTH).problems == []
-    return made
+    return load_world("small", select=BOTH, checks=True, nested_fields="some")
 
 
 def began(world: World, load: Load | None = None) -> set[tuple[str, str]]:

@@ -17,7 +17,7 @@ from loading.slices.load_slice import Loader
 from loading.slices.strategies import Strategy
 from pipelines.settings.options import AttendanceOptions
 from tests.kits.truth.attendance_truth import held, truth
-from tests.kits.worlds.world import EARLY, Load, World, differences
+from tests.kits.worlds.world import Load, World, differences
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.writer import standing_rows
 
@@ -85,11 +85,9 @@ class Hand:
 
 
 @pytest.fixture(scope="module")
-def school(make_world: Callable[..., World]) -> World:
+def school(load_world: Callable[..., World]) -> World:
     """A school of two semesters that was loaded once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False, students=16, semesters=2)
-    assert world.load(select=LOADED).problems == []
-    return world
+    return load_world("two_semesters", select=LOADED, students=16)
 
 
 def night(world: World, **options: Any) -> Load:
@@ -205,7 +203,7 @@ def test_change_between_classes_and_members_is_followed(
 ) -> None:
     """One load reads the classes, somebody joins one and somebody leaves another for good, and then it reads
     the members. All of it has the same stamp. `ahead`: seconds of the platform's clock."""
-    world = make_world(datasets=False, students=10, semesters=2, clock_ahead=ahead)
+    world = make_world("two_semesters", clock_ahead=ahead)
     assert night(world, select=BASE).problems == []
     hand = Hand(world)
     load = Loader.load
@@ -260,7 +258,7 @@ def test_new_student_whose_own_row_failed_is_followed_later(school: World) -> No
 
 def test_a_class_that_many_have_left_is_read_by_its_sessions(make_world: Callable[..., World]) -> None:
     """It has met fewer times than students have left it."""
-    world = make_world(datasets=False, students=16, today=str(EARLY))
+    world = make_world("new_term")
     window = AttendanceOptions(window_days=0)
     options = world.settings.options.model_copy(update={"attendance": window})
     assert night(world, options=options).problems == []
@@ -279,7 +277,7 @@ def test_a_class_that_many_have_left_is_read_by_its_sessions(make_world: Callabl
 def test_a_platform_without_the_filter_by_id_is_asked_for_all_classes(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(datasets=False, students=10, unknown_ids="404", ignored=["id_in"])
+    world = make_world("small", unknown_ids="404", ignored=["id_in"])
     assert world.load().problems == []
     hand = Hand(world)
     first, *_ = hand.classes(10101)
@@ -292,7 +290,7 @@ def test_a_platform_without_the_filter_by_id_is_asked_for_all_classes(
 def test_three_hundred_changes_of_all_kinds_leave_nothing_that_is_not_named(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(datasets=False, students=60, semesters=2)
+    world = make_world("two_semesters", students=60)
     assert world.load(select=LOADED).problems == []
     assert untrue(world) == {}
     assert unseen(world) == {}

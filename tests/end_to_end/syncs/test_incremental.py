@@ -70,7 +70,7 @@ def differing(world: World) -> dict[str, str]:
 def test_after_each_night_the_tables_equal_the_platform(
     make_world: Callable[..., World], options: Options, capable: tuple[str, ...] | None
 ) -> None:
-    world = make_world(datasets=False, students=10, semesters=2, **options)
+    world = make_world("two_semesters", **options)
     platform = world.platform
     assert world.load(select=SELECTED).problems == []
     # Where no change can be asked for, all nights below show it, the last one with nothing changed.
@@ -117,11 +117,9 @@ def test_after_each_night_the_tables_equal_the_platform(
 
 
 @pytest.fixture(scope="module")
-def synced(make_world: Callable[..., World]) -> World:
+def synced(load_world: Callable[..., World]) -> World:
     """A small school that has been loaded once."""
-    world = make_world(datasets=False, students=10)
-    assert world.load(select=SELECTED).problems == []
-    return world
+    return load_world("small", select=SELECTED)
 
 
 def test_what_changes_without_a_date_shows_when_all_is_read(synced: World) -> None:

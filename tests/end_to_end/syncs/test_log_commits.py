@@ -16,7 +16,7 @@ BOUND = 3  # one at discovery's end, one at the sync's, one more where either to
 
 
 def test_a_sync_of_two_schools_commits_to_no_log_slice_by_slice(make_world: Callable[..., World]) -> None:
-    world = make_world(schools=2, students=12)
+    world = make_world("two_schools", datasets=True)
     # What a slice's own commit replaces is written down with it, where a row is replaced at all.
     logs = [log for log in (*LOGS, STANDINGS) if log.name not in ("changes", "past_rows")]
     before = {log.name: 0 for log in logs}
@@ -30,7 +30,7 @@ def test_a_sync_of_two_schools_commits_to_no_log_slice_by_slice(make_world: Call
 
 
 def test_a_night_without_changes_takes_ten_commits(make_world: Callable[..., World]) -> None:
-    world = make_world(students=12)
+    world = make_world("small", datasets=True)
     # The second still writes statistics of the sessions in the trailing window.
     for _ in range(2):
         assert world.load().problems == []
@@ -44,7 +44,7 @@ def test_a_night_without_changes_takes_ten_commits(make_world: Callable[..., Wor
 def test_what_was_committed_before_an_interrupt_is_not_read_again(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, execute = make_world(), sync._execute
+    world, execute = make_world("small", datasets=True), sync._execute
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         execute(*arguments, **options)

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,7 +23,7 @@ from loading.reports.tables import Result, held_tables, result_tables
 from loading.tables import TABLES
 from pipelines.settings.options import Options
 from pipelines.status.report import status_of
-from tests.kits.worlds.world import Load, World, world
+from tests.kits.worlds.world import Load, World
 from warehouse.publish.fill import build_raw
 
 SAMPLE = Path(__file__).parents[3] / "docs" / "campus.yaml"
@@ -77,10 +77,9 @@ class Reports:
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reports]:
+def reports(make_world: Callable[..., World]) -> Reports:
     """Nothing is synced yet. What a test changes, the next one finds changed."""
-    with world(tmp_path_factory.mktemp("home"), schools=2, students=12, semesters=2) as made:
-        yield Reports(made)
+    return Reports(make_world("district"))
 
 
 def sample() -> str:

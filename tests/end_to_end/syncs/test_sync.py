@@ -16,12 +16,9 @@ from tests.kits.worlds.world import COMPARED, World, differences
 
 
 @pytest.fixture(scope="module")
-def synced(make_world: Callable[..., World]) -> World:
+def synced(load_world: Callable[..., World]) -> World:
     """A school that has been synced once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False, core_subjects=8)
-    load = world.load()
-    assert load.problems == []
-    return world
+    return load_world("school")
 
 
 def first(world: World, resource: str, number: int = 0) -> int:

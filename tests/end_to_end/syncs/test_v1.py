@@ -19,7 +19,7 @@ CARDS = ("card-101000020", "nobody's")
 @pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> World:
     """Two schools with custom fields of their own, loaded once."""
-    world = make_world(datasets=False, schools=2, students=8, core_subjects=8)
+    world = make_world("two_schools", students=8, core_subjects=8)
     [dorm_room] = [r for r in world.platform.rows("user_fields", 102) if r["row"]["name"] == "dormRoom"]
     world.platform.destroy("user_fields", dorm_room["key"])
     world.platform.insert("user_fields", 102, name="Bus", label="校车", role=1, type=1)

@@ -51,7 +51,7 @@ def definitions(district: World) -> dg.Definitions:
 @pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> World:
     """Two schools of two semesters each; nothing is loaded but the semesters."""
-    world = make_world(schools=2, semesters=2, students=12)
+    world = make_world("district")
     assert world.discover().success
     return world
 
@@ -127,7 +127,7 @@ def test_no_step_waits_for_an_optional_output(district: World, schools_per_shard
 
 def test_no_step_of_a_persons_choice_is_skipped(make_world: Callable[..., World]) -> None:
     """The log of talks follows the students in one run, and the models follow both."""
-    world = make_world(students=4)
+    world = make_world("small")
     assert world.discover().success
     job = build_definitions(world.settings).resolve_implicit_global_asset_job_def()
     result = job.execute_in_process(
@@ -160,7 +160,7 @@ def test_keys_of_partitions_are_explained(definitions: dg.Definitions) -> None:
 
 def test_a_check_by_itself_goes_by_the_last_load(make_world: Callable[..., World]) -> None:
     """A run of a check has no partitions, and failed for that."""
-    world = make_world(students=4)
+    world = make_world("small")
     assert world.load(select='key:"raw/terms"').problems == []
     before = world.lake.version(TABLES["terms"])
     definitions = build_definitions(world.settings)

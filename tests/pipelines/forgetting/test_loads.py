@@ -52,7 +52,7 @@ class Forgotten:
 
 @pytest.fixture(scope="module")
 def forgotten(make_world: Callable[..., World]) -> Forgotten:
-    world = make_world(datasets=False, students=12, semesters=1, core_subjects=3)
+    world = make_world("small")
     student = world.platform.rows("students", SCHOOL)[0]["key"]
     for resource in ("students", "reflections"):
         world.platform.update(resource, student, name=NAME)

@@ -175,7 +175,7 @@ def test_a_later_good_run_of_the_same_assets_overtakes(instance: dg.DagsterInsta
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
     """Two schools of which everything is loaded by a command."""
-    world = make_world(schools=2, semesters=2, students=12)
+    world = make_world("district")
     world.settings = world.settings.model_copy(update={"reports": ("student_summary",)})
     assert world.load(select=None).problems == []
     return world

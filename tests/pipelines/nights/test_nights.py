@@ -222,7 +222,7 @@ def test_a_command_publishes_itself(home: Settings, instance: dg.DagsterInstance
 @pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> World:
     """Two schools of which nothing is loaded but what discovery reads."""
-    world = make_world(checks=True, schools=2, students=12)
+    world = make_world("two_schools", datasets=True, checks=True)
     world.settings = world.settings.model_copy(update={"reports": ("student_summary",)})
     assert world.discover().success
     return world

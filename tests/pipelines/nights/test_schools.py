@@ -13,7 +13,7 @@ from tests.kits.worlds.world import World, differences
 @pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> World:
     """Two schools, nothing synced yet."""
-    return make_world(schools=2, students=12)
+    return make_world("two_schools", datasets=True)
 
 
 def test_a_school_that_is_new_is_found(district: World) -> None:
@@ -45,7 +45,7 @@ def test_a_school_that_fails_is_named_and_keeps_its_rows(district: World) -> Non
 
 
 def test_a_school_that_the_client_may_not_read_is_named(make_world: Callable[..., World]) -> None:
-    world = make_world(schools=2, students=12, allowed_schools=[101])
+    world = make_world("two_schools", allowed_schools=[101])
     [problem] = world.load(school_ids=(102, 101)).problems
     assert "102" in problem and "CAMPUS_SCHOOL_IDS" in problem
     assert {row["_school_id"] for row in world.held("scores")} == {101}

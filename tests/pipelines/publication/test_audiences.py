@@ -45,7 +45,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World], elsewhere: Path) -> World:
     """A school whose file for analysts is outside the home, and that of operators in it."""
-    world = make_world(students=40)
+    world = make_world("crowd")
     configured(
         world,
         analysts=AudienceOptions(schemas=("core", "marts", "quality"), without=WITHOUT, to=elsewhere),

@@ -16,7 +16,7 @@ from loading.semesters import Closed, closed_semesters
 from pipelines.cli.actions.thresholds import run_thresholds
 from pipelines.resources import build_of
 from tests.kits.worlds.shards import District, digests, forbid_school
-from tests.kits.worlds.world import EARLY, World
+from tests.kits.worlds.world import World
 from warehouse.load.logs.load_log import now
 from warehouse.publish.shards import publication
 from warehouse.published.manifest import Shard
@@ -33,10 +33,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def world(make_world: Callable[..., World]) -> World:
+def world(load_world: Callable[..., World]) -> World:
     """Three small schools of two semesters, of which one is over, published in one file."""
-    world = make_world(schools=3, students=8, semesters=2, dataset_rows=200, today=EARLY)
-    assert world.load(select=None).problems == []
+    world = load_world("shards", select=None)
     assert world.publish().problem is None
     return world
 

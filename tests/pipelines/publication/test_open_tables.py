@@ -19,7 +19,7 @@ from pipelines.cli.actions.sql import run_sql
 from tests.kits.exports.open_tables import MODELS, write_number
 from tests.kits.programs import old_duckdb
 from tests.kits.worlds.shards import District
-from tests.kits.worlds.world import EARLY, World
+from tests.kits.worlds.world import World
 from warehouse.files import STORAGE_VERSION
 from warehouse.load.logs.load_log import now
 from warehouse.publish.shards.publication import deal
@@ -45,11 +45,9 @@ print(json.dumps([duckdb.__version__, counts]))
 
 
 @pytest.fixture(scope="module")
-def world(make_world: Callable[..., World]) -> World:
+def world(load_world: Callable[..., World]) -> World:
     """Three small schools with a closed semester."""
-    world = make_world(schools=3, students=8, semesters=2, dataset_rows=20, today=EARLY)
-    assert world.load(select=None).problems == []
-    return world
+    return load_world("shards", select=None)
 
 
 @pytest.fixture(scope="module")

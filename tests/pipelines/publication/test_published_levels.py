@@ -19,10 +19,9 @@ HISTORY = "SELECT * EXCLUDE (is_new_this_week) FROM marts.early_warning_history 
 
 
 @pytest.fixture(scope="module")
-def published(make_world: Callable[..., World]) -> World:
+def published(load_world: Callable[..., World]) -> World:
     """A home of a small school, published once."""
-    world = make_world(datasets=False, students=16)
-    world.load(select=None)
+    world = load_world("small", select=None, students=16)
     assert world.publish().published
     return world
 

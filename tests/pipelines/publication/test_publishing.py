@@ -26,7 +26,7 @@ from pipelines.definitions import build_definitions
 from pipelines.publication import after_loads
 from pipelines.runs.instance import open_instance
 from pipelines.runs.launchers import LAUNCHER_TAG
-from pipelines.settings.simulated_platform import CORRECTED_GRADES, PLATFORM, POINTS
+from pipelines.settings.simulated_platform import CORRECTED_GRADES, POINTS
 from tests.kits.platforms.tap import tapped
 from tests.kits.programs import analyst, command_line, old_duckdb
 from tests.kits.programs.processes import environment_for, run
@@ -50,7 +50,7 @@ OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """What the demo makes of a smaller school, with the same name for all its teachers."""
-    world = make_world(client_secret=SECRET, core_subjects=8, **PLATFORM)
+    world = make_world("demo", client_secret=SECRET)
     _name_all(world, "before")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))

@@ -19,7 +19,7 @@ from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
 from pipelines.publication import due_shards
 from pipelines.status.report import _to_do
 from tests.kits.worlds.shards import District, digests, forbid_school
-from tests.kits.worlds.world import EARLY, World
+from tests.kits.worlds.world import World
 from warehouse.load.logs.load_log import now
 from warehouse.publish.shards.district import FILE, PERSONAL
 from warehouse.published.reading import opened
@@ -30,10 +30,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def district(make_world: Callable[..., World]) -> District:
+def district(load_world: Callable[..., World]) -> District:
     """Three small schools, published in one file and in two shards."""
-    world = make_world(schools=3, students=8, semesters=1, dataset_rows=200, today=EARLY)
-    assert world.load(select=None).problems == []
+    world = load_world("shards", select=None, semesters=1)
     assert world.publish().problem is None
     district = District(world)
     assert [end.problem for end in district.build()] == [None, None, None]

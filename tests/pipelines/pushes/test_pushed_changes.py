@@ -30,7 +30,7 @@ def wait_for(world: World, event: str, condition: Callable[[], object]) -> float
 @pytest.fixture(scope="module")
 def watched(make_world: Callable[..., World]) -> Iterator[World]:
     """A world that is loaded and published, with a receiver and Dagster's daemon running beside it."""
-    world = make_world(students=12)
+    world = make_world("small")
     # No night while the test runs.
     (world.home / "campus.yaml").write_text('schedule: {nightly: "0 0 29 2 *"}')
     with ExitStack() as stack:

@@ -35,10 +35,9 @@ RUNTIMES: dict[Path, Runtime] = {}
 
 
 @pytest.fixture(scope="module")
-def loaded(make_world: Callable[..., World]) -> World:
-    world = make_world(datasets=False, students=12, semesters=2, core_subjects=8)
-    assert world.load().problems == []
-    return world
+def loaded(load_world: Callable[..., World]) -> World:
+    """A school of so many classes that one may go."""
+    return load_world("two_semesters", core_subjects=8)
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def serving(command: list[str], world: World) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def operator(make_world: Callable[..., World]) -> Iterator[Operator]:
     """The UI of two schools, which are loaded in the same Dagster instance."""
-    world = make_world(schools=2, students=12)
+    world = make_world("two_schools", datasets=True)
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))

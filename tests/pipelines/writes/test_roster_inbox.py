@@ -3,7 +3,7 @@
 import csv
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from pipelines.writes.roster_jobs import (
     ROSTER,
     ROSTER_PLAN,
 )
-from tests.kits.worlds.world import EARLY, World, world
+from tests.kits.worlds.world import World
 from untrusted.time_limit import within
 from writeback.inbox.folder import DONE, list_arrived, move_to_done, read_arrived, remove_old
 from writeback.inbox.requests import AGAIN_AFTER, AGAIN_WITHIN, Memory, cursor_of, memory_of, to_read
@@ -275,10 +275,8 @@ def test_a_plan_waits_where_it_touches_a_great_part_of_a_role(
 
 
 @pytest.fixture(scope="module")
-def town(new_home: Callable[[], Path]) -> Iterator[World]:
-    with world(new_home(), datasets=False, today=EARLY) as made:
-        assert made.load(select='group:"base_data" or group:"v1"').problems == []
-        yield made
+def town(load_world: Callable[..., World]) -> World:
+    return load_world("new_term", select='group:"base_data" or group:"v1"')
 
 
 def settings_of(town: World, folder: Path, **inbox: Any) -> Settings:

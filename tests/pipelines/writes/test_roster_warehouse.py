@@ -2,7 +2,7 @@
 becomes of the platform."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from pipelines.cli.writing.roster import run_apply, run_plan
 from pipelines.settings.options import RosterOptions, WriteOptions
 from pipelines.settings.settings import Settings
-from tests.kits.worlds.world import EARLY, World, world
+from tests.kits.worlds.world import World
 
 SCHOOL = 101
 USERS = "/api/v1/reflections"
@@ -20,11 +20,8 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def school(new_home: Home) -> Iterator[World]:
-    with world(new_home(), datasets=False, today=EARLY) as made:
-        assert made.load(select=None).problems == []
-        yield made
-        made.platform.set_faults()
+def school(load_world: Callable[..., World]) -> World:
+    return load_world("new_term", select=None)
 
 
 def writing(world: World, **changes: Any) -> Settings:

@@ -34,7 +34,7 @@ PEOPLE = ("reflections", "students", "teachers", "v1_users")
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """Two schools whose people's names stand in the names of classes, items, departments and in texts too."""
-    world = make_world(schools=2, students=40, semesters=1)
+    world = make_world("crowd", schools=2)
     for school in (101, 102):
         for entry, name in zip(world.platform.rows("students", school), HOSTILE, strict=False):
             for resource in ("students", "reflections", "v1_users"):

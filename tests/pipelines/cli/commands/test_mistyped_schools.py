@@ -28,16 +28,13 @@ from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, record_failure, record_load
 from warehouse.load.logs.writer import standing_rows
 
-SMALL: dict[str, Any] = {"schools": 2, "students": 12, "datasets": False}
 ONE_TABLE = 'key:"raw/students"'
 
 
 @pytest.fixture(scope="module")
-def district(make_world: Callable[..., World]) -> World:
+def district(load_world: Callable[..., World]) -> World:
     """Two schools that are loaded."""
-    world = make_world(**SMALL)
-    assert world.load(select=ONE_TABLE).problems == []
-    return world
+    return load_world("two_schools", select=ONE_TABLE)
 
 
 def state(world: World) -> tuple[list[dict[str, Any]], list[str], int]:
@@ -61,7 +58,7 @@ def test_a_mistyped_school_writes_nothing(
 def test_settings_that_name_no_school_of_the_platform_fail_the_discovery(
     make_world: Callable[..., World], schools_header: str
 ) -> None:
-    world = make_world(**SMALL, schools_header=schools_header)
+    world = make_world("two_schools", schools_header=schools_header)
     assert world.load(select=ONE_TABLE, school_ids=(101,)).problems == []
     load = world.load(select=ONE_TABLE, school_ids=(999, 101))
     [problem] = load.problems
@@ -72,7 +69,7 @@ def test_settings_that_name_no_school_of_the_platform_fail_the_discovery(
 def test_a_school_that_is_not_listed_and_answers_is_loaded(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = make_world(**SMALL)
+    world = make_world("two_schools")
     monkeypatch.setattr("loading.discovery.listing.Listing.ids", property(lambda _: [101]))
     assert world.load(select=ONE_TABLE, school_ids=(101, 102)).problems == []
     assert {row["_school_id"] for row in world.held("students")} == {101, 102}
@@ -100,7 +97,7 @@ def test_without_a_list_an_unknown_school_writes_nothing(
 def test_without_a_list_schools_that_answer_or_are_named_are_loaded(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(**SMALL)
+    world = make_world("two_schools")
     world.platform.set_faults(LIST_REFUSED)
     runtime, _ = world.opened_as_is()
     assert uvloop.run(mistyped_schools(runtime, (101,), ())) is None, "it was never loaded, and answers"

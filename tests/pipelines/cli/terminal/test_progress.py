@@ -93,7 +93,7 @@ def test_what_is_not_known_yet_is_not_said(clock: list[float]) -> None:
 
 
 def test_sync_reports_schools_and_steps(make_world: Callable[..., World]) -> None:
-    world = make_world(schools=2, students=4)
+    world = make_world("two_schools")
     events: list[Event] = []
     with open_runtime(world.settings, events.append) as runtime:
         definitions = load_definitions(world.settings, runtime)

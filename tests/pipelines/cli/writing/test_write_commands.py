@@ -1,8 +1,7 @@
 """The commands that write marks, swipes, cards, displays and fields: on the platform, in the lake."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pipelines.settings.options import InboxOptions, WriteOptions
 from pipelines.settings.settings import Settings, SettingsError
 from pipelines.status.report import status_of
 from pipelines.writes.file_jobs import FILE_JOBS
-from tests.kits.worlds.world import EARLY, World, world
+from tests.kits.worlds.world import World
 from writeback.attendance.live_swipe import Swiped
 from writeback.attendance.marking import Marking
 from writeback.bindings import Binder, Binding
@@ -38,21 +37,11 @@ CLASS, ROOM, DAY, LESSON, BEGINS = 1010100001, 905001, "2025-03-03", 3, "10:00:3
 NO_ANSWER = {"kind": "status", "status": 503, "method": "POST"}
 PASSWORD = "123456"
 
-Home = Callable[[], Path]
-
-
-@contextmanager
-def town(home: Path, **readings: Any) -> Iterator[World]:
-    """A school that was loaded once, and may be written to."""
-    with world(home, datasets=False, today=EARLY, **readings) as made:
-        assert made.load(select=None).problems == []
-        yield made
-
 
 @pytest.fixture(scope="module")
-def school(new_home: Home) -> Iterator[World]:
-    with town(new_home()) as made:
-        yield made
+def school(load_world: Callable[..., World]) -> World:
+    """A school that was loaded once, and may be written to."""
+    return load_world("new_term", select=None)
 
 
 def writing(world: World) -> Settings:
@@ -186,10 +175,9 @@ def members(world: World) -> set[int]:
 
 
 @pytest.fixture(scope="module")
-def forgetful(new_home: Home) -> Iterator[World]:
+def forgetful(load_world: Callable[..., World]) -> World:
     """A platform that forgets the marks that a request leaves out."""
-    with town(new_home(), unmentioned_marks="lost") as made:
-        yield made
+    return load_world("new_term", select=None, unmentioned_marks="lost")
 
 
 def test_a_platform_that_forgets_the_others_gets_all_marks_of_a_lesson(
