@@ -83,7 +83,7 @@ def try_in_tree(
 def failing_tests(tree: Path, options: Sequence[str]) -> list[str]:
     """The tests that fail in a worktree as it is now, the quickest first."""
     report = tree / "report.xml"
-    command = [tree / ".venv/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [str(tree / ".venv/bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     limits = [f"--timeout={SECONDS_A_TEST}", f"--junit-xml={report}", "-o", "junit_family=xunit1"]
     subprocess.run([*command, *limits, *options], cwd=tree, check=False)
     cases = ET.parse(report).getroot().iter("testcase")

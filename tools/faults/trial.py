@@ -144,7 +144,7 @@ class Runner:
         self._failing: set[str] = set()
 
     def __enter__(self) -> Self:
-        command = [self._tree / ".venv/bin/python", RUNNER, self._marks]
+        command = [str(self._tree / ".venv/bin/python"), str(RUNNER), self._marks]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=self._tree, stdin=pipe, stdout=pipe, text=True)
         return self

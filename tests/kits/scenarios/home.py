@@ -148,7 +148,7 @@ class Home:
         if self._scenario.tables == "datasets":
             return dataset_world.differences(world)
         with httpx.Client(base_url=world.platform.base_url, trust_env=False, timeout=60) as answers:
-            return lake_truth.differences(world, dict(self._scenario.options), answers, (), ())
+            return lake_truth.all_differences(world, dict(self._scenario.options), answers, (), ())
 
     def _prove(self) -> None:
         """After a night without problems: a row that a night before did not load stayed as it had been."""
