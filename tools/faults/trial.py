@@ -20,9 +20,9 @@ from tools.faults.fault import ROOT, Fault, line_of, planted
 from tools.worktree import worktree
 
 #: CPU seconds of tests, by their record, that a fault is tried on at most.
-MOST_SECONDS = 50
+MOST_SECONDS = 15
 #: The tests of a fault run in groups that reach these seconds: most faults are found by the first.
-GROUPS = (4, 15, MOST_SECONDS)
+GROUPS = (4, MOST_SECONDS)
 #: A run hangs after this many times its recorded seconds, and as many seconds besides.
 PATIENCE, LEAST_PATIENCE = 6, 120
 RUNNER = Path(__file__).with_name("runner.py")
