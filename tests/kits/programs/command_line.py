@@ -15,4 +15,4 @@ def campus(folder: Path, *arguments: str, **environment: str) -> Result:
     raised."""
     only = {"PATH": os.environ["PATH"], **environment}
     with chdir(folder), patch.dict(os.environ, only, clear=True):
-        return CliRunner().invoke(main, arguments, catch_exceptions=False)
+        return CliRunner().invoke(main, arguments, catch_exceptions=False, prog_name="campus")

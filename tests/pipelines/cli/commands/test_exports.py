@@ -1,4 +1,4 @@
-"""The command `campus export`, and the assets, the sensor and the schedule of the same files."""
+"""The assets, the sensor and the schedule of the files of `campus export`."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -8,12 +8,10 @@ from typing import Any
 import dagster as dg
 import duckdb
 import pytest
-from click.testing import CliRunner, Result
 
 from assets.publication.models import PUBLISHED
 from exports.markdown import text
 from pipelines.automation.exports import EXPORTS, export_definitions
-from pipelines.cli.main import main
 from pipelines.settings.options import ExportOptions, Options
 from pipelines.settings.settings import Settings
 from tests.kits.exports.published_file import publish
@@ -25,95 +23,15 @@ MARKS = """
 """
 FAULTY = "CREATE VIEW marts.faulty AS SELECT unnest([101, 102]) AS school_id, error('no such luck') AS n"
 
-NO_REPORTS = (
-    "CREATE SCHEMA raw",
-    "CREATE TABLE raw.report_queries (_school_id BIGINT, report VARCHAR, id BIGINT, label VARCHAR)",
-    "CREATE TABLE raw.report_fields (_school_id BIGINT, report VARCHAR, query_id BIGINT, table_name VARCHAR, "
-    "column_name VARCHAR, _deleted_at TIMESTAMP)",
-)
-
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with a published file, and tables to export in campus.yaml."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CAMPUS_HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    publish(tmp_path / "home" / "campus.duckdb", [MARKS])
-    (tmp_path / "home" / "campus.yaml").write_text("exports: {workbooks: [], tables: [marts.marks]}")
-    return tmp_path / "home"
-
-
-def campus(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["export", *arguments])
+def home(tmp_path: Path) -> Path:
+    """A home with a published file."""
+    return publish(tmp_path / "campus.duckdb", [MARKS]).parent
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_the_command_writes_a_file_for_each_school(home: Path) -> None:
-    done = campus("marts.marks")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
-        f"{home}/exports/marts.marks_101_2026-03-01.xlsx: 1 rows",
-        f"{home}/exports/marts.marks_102_2026-02-28.xlsx: 1 rows",
-    ]
-    assert names(home / "exports") == ["marts.marks_101_2026-03-01.xlsx", "marts.marks_102_2026-02-28.xlsx"]
-
-
-def test_the_command_takes_format_folder_and_school(home: Path, tmp_path: Path) -> None:
-    done = campus("--all", "--format", "csv", "--to", str(tmp_path / "to"), "--school", "102")
-    assert done.exit_code == 0
-    assert names(tmp_path / "to") == ["marts.marks_102_2026-02-28.csv"]
-    assert not (home / "exports").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "name what to export, or give --all"),
-        (["marts.marks", "--all"], "name what to export, or give --all"),
-        (["marts.mark"], "did you mean marts.marks?"),
-        (["quality.dictionary"], "ready-made: attendance"),
-        (["marts.marks", "--format", "xls"], "Invalid value for '--format'"),
-        (["marts.marks", "--to", "file"], "is a file"),
-        (["marts.marks", "--for", "teacher"], "--for says who reads the site"),
-        (["workbook"], "workbook is for teachers"),
-        (["workbook", "--for", "head"], "workbook is for teachers"),
-    ],
-)
-def test_wrong_usage_is_told(arguments: list[str], said: str, home: Path) -> None:
-    Path("file").touch()
-    done = campus(*arguments)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert not list(home.glob("exports/*"))
-
-
-def test_what_fails_is_told_and_holds_nothing_up(home: Path) -> None:
-    publish(home / "campus.duckdb", [MARKS, FAULTY])
-    (home / "campus.yaml").write_text("exports: {workbooks: [], tables: [marts.faulty, marts.marks]}")
-    done = campus("--all", "--school", "999", "--school", "101")
-    assert done.exit_code == 1
-    missing, faulty = done.stderr.splitlines()
-    assert missing == "school 999: not in the published file; there are: 101, 102"
-    assert faulty.startswith("marts.faulty of school 101: ") and "no such luck" in faulty
-    assert names(home / "exports") == ["marts.marks_101_2026-03-01.xlsx"]
-
-
-def test_that_there_is_nothing_to_write_is_told(home: Path) -> None:
-    publish(home / "campus.duckdb", NO_REPORTS)
-    done = campus("reports")
-    assert (done.exit_code, done.stdout) == (0, "Nothing to write: the published file has no reports.\n")
-    assert names(home / "exports") == []
-
-
-def test_without_a_published_file_it_says_what_to_do(home: Path) -> None:
-    (home / "campus.duckdb").unlink()
-    done = campus("grades")
-    assert done.exit_code == 1
-    assert done.stderr == f"campus: {home}/campus.duckdb is not there yet: run `campus sync`\n"
 
 
 @pytest.mark.parametrize(
@@ -128,20 +46,12 @@ def test_nothing_is_made_of_a_file_that_another_version_published(
 ) -> None:
     with duckdb.connect(str(home / "campus.duckdb")) as con:
         con.execute(statement)
-    problem = f"{home}/campus.duckdb was published by another version: run `campus build` first"
-    done = campus("--all")
-    assert (done.exit_code, done.stderr) == (1, f"campus: {problem}\n")
     job = definitions(home, workbooks=("grades",)).resolve_job_def(EXPORTS)
     made = job.execute_in_process(instance=instance, raise_on_error=False)
     [failure] = [event.step_failure_data for event in made.all_events if event.is_step_failure]
+    problem = f"{home}/campus.duckdb was published by another version: run `campus build` first"
     assert failure.user_failure_data and failure.user_failure_data.description == problem
     assert not list(home.glob("exports/*"))
-
-
-def test_other_thresholds_than_those_of_the_file_do_not_hold_it_up(home: Path) -> None:
-    with duckdb.connect(str(home / "campus.duckdb")) as con:
-        con.execute("UPDATE quality.publication SET models_version = models_version || '-0123abcd'")
-    assert campus("--all").exit_code == 0
 
 
 @pytest.fixture

@@ -4,44 +4,16 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
-import duckdb
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from pipelines.cli.actions.sql import run_sql
 from pipelines.cli.main import SECTIONS, main
 from pipelines.cli.terminal import rows
 from pipelines.cli.terminal.rows import print_rows
 from warehouse.publish.models.dbt_project import PROJECT
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("home") / "campus.duckdb"
-    duckdb.connect(str(path)).close()
-    return path
-
-
-def test_every_statement_is_answered(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_sql(published, "SELECT 1 AS a; SELECT 'x' AS b, NULL AS c", "csv") == 0
-    assert capsys.readouterr().out.splitlines() == ["a", "1", "", "b,c", "x,"]
-    assert run_sql(published, "SELECT 1 AS a; SELECT 2 AS a", "json") == 0
-    assert capsys.readouterr().out.splitlines() == ['[{"a":1}]', '[{"a":2}]']
-    assert run_sql(published, "SELECT 1 AS a; FROM nowhere", "csv") == 1
-    output = capsys.readouterr()
-    assert output.out.splitlines() == ["a", "1"] and "nowhere" in output.err
-
-
-def test_an_id_is_shown_as_it_is_and_null_as_null(
-    published: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_sql(published, "SELECT 1234567 AS id, NULL AS name, '[b]x' AS text", "table") == 0
-    shown = capsys.readouterr().out
-    assert "1234567" in shown and "NULL" in shown and "[b]x" in shown
 
 
 def test_a_long_table_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
