@@ -7,35 +7,48 @@
     published PATH              makes a published file of two schools; SQL in content lines is run in it
     lake PATH                   makes a home with a lake that has the warehouse's own tables
     platform OPTION=VALUE …     starts a made-up platform, and exports its address and credentials
+    school OPTION=VALUE …       likewise, with a home in the folder data that has loaded its school once
+    faults                      the faults of the platform from now on, a JSON object in each content line
     | TEXT                      a content line
-    % COMMAND                   a command of the shell, to set up or to look; `requests` is the platform's log
+    % COMMAND                   a command of the shell, to set up or to look, or one of LOOKS
     > TEXT                      what it prints
-    $ NAME=VALUE … campus …     a command; its output follows, the lines of stderr last and after `! `
+    $ NAME=VALUE … campus …     a command, `<<< TEXT` at its end is its standard input; its output follows,
+                                the lines of stderr last and after `! `
     exit status N               the end of its output
+
+LOOKS are `requests`, the requests to the platform since the last look, without those for tokens;
+and `platform` or `lake`, the rows that either has: the name of a resource, COLUMN=VALUE of the rows to show,
+and the columns to show. Rows that differ in the last column only share a line.
 
 `$FOLDER` is the folder. Variable texts are words, as tools/unchanged writes them. No output has SECRET."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from loading.tables import TABLES
 from pipelines.lake.opening import lake_of
 from pipelines.settings.settings import Settings
 from simulator.process import RunningSimulator, running
 from tests.kits.exports.published_file import publish
 from tests.kits.programs.command_line import campus
+from tests.kits.worlds.world import EARLY, World, world
 from tools.unchanged.contents import stable
 from warehouse.lake.logs.tables import LOGS
 
 #: Stands in transcripts for whatever no command may show. It is the client secret of each platform, too.
 SECRET = "sk-do-not-tell"
 FOLDER = "$FOLDER"
+SCHOOL = 101
 SMALL = {"schools": "1", "students": "12", "semesters": "1"}
 ENVIRONMENT = {"COLUMNS": "80"}
 #: What a command printed. A new command has no output yet.
@@ -47,9 +60,10 @@ class Scene:
     """A folder, and what the commands in it find."""
 
     folder: Path
-    platforms: ExitStack
+    programs: ExitStack
     environment: dict[str, str] = field(default_factory=ENVIRONMENT.copy)
     platform: RunningSimulator | None = None
+    world: World | None = None
 
     def set_up(self, kind: str, words: Sequence[str], content: Sequence[str]) -> None:
         """Carry out a line that prints nothing."""
@@ -67,20 +81,31 @@ class Scene:
             case "lake", [path]:
                 lake_of(Settings(home=self.folder / path)).ensure(LOGS)
             case "platform", _:
-                options = SMALL | _values(words)
-                self.platform = self.platforms.enter_context(running(client_secret=SECRET, **options))
-                self.environment |= {
-                    "CAMPUS_BASE_URL": self.platform.base_url,
-                    "CAMPUS_CLIENT_ID": self.platform.client_id,
-                    "CAMPUS_CLIENT_SECRET": SECRET,
-                }
+                platform = running(client_secret=SECRET, **{**SMALL, **_values(words)})
+                self._find(self.programs.enter_context(platform))
+            case "school", _:
+                options = {"datasets": False, "today": EARLY, "client_secret": SECRET} | _values(words)
+                self.world = self.programs.enter_context(world(self.folder / "data", **options))
+                assert self.world.load(select=None).problems == []
+                self.world.platform.clear_log()
+                self._find(self.world.platform)
+            case "faults", []:
+                self._platform.set_faults(*map(json.loads, content))
             case _:
                 raise ValueError(f"no line of a transcript begins with {kind}")
 
     def look(self, command: str) -> list[str]:
-        """What a command of the shell prints."""
-        if command == "requests":
-            return self._requests()
+        """What a command of the shell prints, or a look."""
+        match command.split():
+            case ["requests"]:
+                return self._requests()
+            case ["platform", resource, *words]:
+                entries = self._platform.rows(resource, SCHOOL)
+                return self._shown([entry["row"] for entry in entries if not entry["trashed"]], words)
+            case ["lake", resource, *words]:
+                assert self.world is not None, "a lake to look at is made by the line `school`"
+                read = self.world.held if resource in TABLES else self.world.log
+                return self._shown(read(resource), words)
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
         ended = subprocess.run(
             ["sh", "-c", command],
@@ -98,17 +123,40 @@ class Scene:
         """What a command of campus prints, and its exit status."""
         start = words.index("campus")
         environment = self.environment | _values(words[:start])
-        ended = campus(self.folder, *words[start + 1 :], **environment)
+        end = words.index("<<<") if "<<<" in words else len(words)
+        ended = campus(self.folder, *words[start + 1 : end], typed=" ".join(words[end + 1 :]), **environment)
         errors = (f"! {line}".rstrip() for line in self._cleaned(ended.stderr))
         return [*self._cleaned(ended.stdout), *errors, f"exit status {ended.exit_code}"]
 
+    def _find(self, platform: RunningSimulator) -> None:
+        self.platform = platform
+        self.environment |= {
+            "CAMPUS_BASE_URL": platform.base_url,
+            "CAMPUS_CLIENT_ID": platform.client_id,
+            "CAMPUS_CLIENT_SECRET": SECRET,
+        }
+
+    @property
+    def _platform(self) -> RunningSimulator:
+        assert self.platform is not None, "a platform is started by the line `platform` or `school`"
+        return self.platform
+
     def _requests(self) -> list[str]:
-        """The requests so far that were no requests for a token."""
-        assert self.platform is not None
-        entries = self.platform.log()
-        self.platform.clear_log()
+        entries = self._platform.log()
+        self._platform.clear_log()
         lines = [f"{entry['method']} {entry['path']}" for entry in entries if "oauth" not in entry["path"]]
         return lines or ["none"]
+
+    def _shown(self, rows: Iterable[Mapping[str, Any]], words: Sequence[str]) -> list[str]:
+        """A line for all rows that differ in the last column only."""
+        values = _values([word for word in words if "=" in word])
+        *columns, last = (word for word in words if "=" not in word)
+        groups = defaultdict[str, list[str]](list)
+        for row in rows:
+            if all(str(row[name]) == value for name, value in values.items()):
+                groups[" ".join(str(row[name]) for name in columns)].append(str(row[last]))
+        lines = (f"{head}: {' '.join(sorted(items))}" for head, items in sorted(groups.items()))
+        return self._cleaned("\n".join(lines))
 
     def _cleaned(self, output: str) -> list[str]:
         assert SECRET not in output, f"a secret is shown: {output}"
@@ -123,8 +171,8 @@ def played(transcript: str, new_folder: Callable[[], Path]) -> str:
 
 
 def _played(transcript: str, new_folder: Callable[[], Path]) -> Iterator[str]:
-    with ExitStack() as platforms:
-        scene = Scene(new_folder(), platforms)
+    with ExitStack() as programs:
+        scene = Scene(new_folder(), programs)
         for line, content in _commands(transcript):
             yield line
             yield from (f"| {text}".rstrip() for text in content)
@@ -132,8 +180,8 @@ def _played(transcript: str, new_folder: Callable[[], Path]) -> Iterator[str]:
             rest = rest.replace(FOLDER, str(scene.folder))
             content = [text.replace(FOLDER, str(scene.folder)) for text in content]
             if kind == "==":
-                platforms.close()
-                scene = Scene(new_folder(), platforms)
+                programs.close()
+                scene = Scene(new_folder(), programs)
             elif kind == "%":
                 yield from (f"> {text}".rstrip() for text in scene.look(rest))
             elif kind == "$":

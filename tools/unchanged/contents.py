@@ -31,6 +31,10 @@ VARIABLE_TEXTS = (
     (re.compile(r"\n?\d+% ▕.*▏ .*\n"), "\n"),
     # The simulator's clock is the true one.
     (re.compile(r"clock is -?\d+ s (ahead|behind)"), "clock is N s ahead or behind"),
+    # What is written says who ran the command, where and in which process.
+    (re.compile(r"\bof \S+( \d+)? on \S+, process \d+"), "of USER on HOST, process N"),
+    # Swipes that wait name their file by its time, and the beginning of its digest.
+    (re.compile(r"\bof \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, (?=[0-9a-f]{8}\b)"), "of TIME, "),
     # Dagster chooses ids of runs at random.
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "RUN-ID"),
 )

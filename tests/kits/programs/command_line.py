@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from pipelines.cli.main import main
 
 
-def campus(folder: Path, *arguments: str, **environment: str) -> Result:
+def campus(folder: Path, *arguments: str, typed: str = "", **environment: str) -> Result:
     """Run `campus` in a folder with nothing set but this. What would end a process with a traceback is
-    raised."""
+    raised. `typed`: the standard input."""
     only = {"PATH": os.environ["PATH"], **environment}
     with chdir(folder), patch.dict(os.environ, only, clear=True):
-        return CliRunner().invoke(main, arguments, catch_exceptions=False, prog_name="campus")
+        return CliRunner().invoke(main, arguments, typed, catch_exceptions=False, prog_name="campus")

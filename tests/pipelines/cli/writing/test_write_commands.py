@@ -1,4 +1,6 @@
-"""The commands that write marks, swipes, cards, displays and fields: on the platform, in the lake."""
+"""What the commands that write do when something else happens at the same time, or later.
+
+Their transcripts have what they print, and what is then on the platform and in the lake."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -10,17 +12,16 @@ import dagster as dg
 import pytest
 
 from campus.attendance.requests import ask_session
-from campus.contracts.v1_people import UserField
 from campus.http.errors import PlatformUnavailable, Transient
 from pipelines.cli.writing import attendance
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
-from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
+from pipelines.cli.writing.bindings import run_bind, run_fields, run_list, run_unbind
 from pipelines.definitions import build_definitions
 from pipelines.runs.launchers import A_PERSON, FINAL_TAG, LAUNCHER_TAG
 from pipelines.runs.writer_locks import Busy
 from pipelines.runs.writer_locks import writing as writer
 from pipelines.settings.options import InboxOptions, WriteOptions
-from pipelines.settings.settings import Settings, SettingsError
+from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of
 from pipelines.writes.file_jobs import FILE_JOBS
 from tests.kits.worlds.world import World
@@ -35,7 +36,6 @@ SCHOOL = 101
 # A Monday's lesson.
 CLASS, ROOM, DAY, LESSON, BEGINS = 1010100001, 905001, "2025-03-03", 3, "10:00:30"
 NO_ANSWER = {"kind": "status", "status": 503, "method": "POST"}
-PASSWORD = "123456"
 
 
 @pytest.fixture(scope="module")
@@ -92,81 +92,6 @@ def marks_file(tmp_path: Path, said: Mapping[int, str], name: str = "marks.csv")
 
 def write_marks(world: World, file: Path, *, dry: bool = False) -> int:
     return run_attendance(writing(world), file, SCHOOL, dry=dry, build=False)
-
-
-def test_nothing_is_written_where_it_is_not_allowed(school: World, tmp_path: Path) -> None:
-    file = marks_file(tmp_path, {next(iter(marks(school))): "absent"})
-    before = marks(school)
-    with pytest.raises(SettingsError, match="CAMPUS_ALLOW_WRITES is not true"):
-        run_attendance(school.settings, file, SCHOOL, dry=False, build=False)
-    assert marks(school) == before
-
-
-def test_marks_are_written_read_again_and_written_once(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = marks(school)
-    first, other, *_ = before
-    said = {first: "absent", other: "迟到", 9: "absent"}
-    file = marks_file(tmp_path, said)
-
-    assert write_marks(school, file, dry=True) == 1
-    assert marks(school) == before
-    assert "normal -> absent" in capsys.readouterr().out
-
-    assert write_marks(school, file) == 1
-    wanted = {**before, first: "absent", other: "lated"}
-    assert marks(school) == held_marks(school) == wanted
-    output = capsys.readouterr()
-    assert "1 refused, 2 written." in output.out
-    assert "line 4: refused: the student is not in the class" in output.err
-
-    requests = len(records(school))
-    assert write_marks(school, file) == 1
-    assert "1 refused, 2 unchanged." in capsys.readouterr().out
-    assert len(records(school)) == requests
-    last = records(school)[-1]
-    assert (last["operation"], last["outcome"], last["status"]) == ("mark_lesson", "done", 204)
-    assert last["asked_by"].startswith("campus attendance write of ")
-
-
-def test_an_answer_that_is_lost_after_the_write_marks_the_lesson_all_the_same(
-    school: World, tmp_path: Path
-) -> None:
-    student = list(marks(school))[5]
-    school.platform.set_faults({"kind": "reset", "method": "PUT", "times": 1})
-    try:
-        assert write_marks(school, marks_file(tmp_path, {student: "early_left"})) == 0
-    finally:
-        school.platform.set_faults()
-    assert marks(school)[student] == held_marks(school)[student] == "early_left"
-
-
-def test_a_student_who_has_left_costs_the_others_nothing(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    [gone] = marks(school).keys() - members(school)
-    student = min(members(school))
-    result = "absent" if marks(school)[student] != "absent" else "lated"
-    assert write_marks(school, marks_file(tmp_path, {gone: "early_left", student: result})) == 1
-    assert marks(school)[student] == held_marks(school)[student] == result
-    assert f"student {gone}: refused: {gone} is no student of the class" in capsys.readouterr().err
-
-
-def test_of_rows_that_contradict_each_other_none_is_written_and_equal_ones_all_have_an_outcome(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, other, *_ = sorted(members(school) & marks(school).keys())
-    before = marks(school)
-    result = "absent" if before[other] != "absent" else "lated"
-    said = [(first, "absent"), (other, result), (first, "lated"), (other, result)]
-    lines = [f"{CLASS},{DAY},{LESSON},{student},{mark}" for student, mark in said]
-    assert write_marks(school, file_of(tmp_path, "class_id,date,lesson,rid,result", *lines)) == 1
-    output = capsys.readouterr()
-    assert output.err.count("lines 2, 4 contradict each other") == 1
-    assert "2 rows refused: " in output.err and "(lines 2, 4)" in output.err
-    assert "2 refused, 2 written." in output.out
-    assert marks(school) == {**before, other: result}
 
 
 def members(world: World) -> set[int]:
@@ -281,40 +206,6 @@ def test_what_a_platform_that_goes_away_has_taken_is_in_the_results(
     assert ",written," in results.read_text() and ",waiting," in results.read_text()
 
 
-def test_swipes_wait_while_the_platform_is_away_and_are_sent_once_it_is_back(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    student = min(members(school) & marks(school).keys())
-    write_marks(school, marks_file(tmp_path, {student: "absent"}))
-    capsys.readouterr()
-    columns = "classroom_id,rid,created_at"
-    lines = [f"{ROOM},{student},{DAY} {BEGINS}", f"{ROOM},8,{DAY} {BEGINS}", f"{ROOM},,{DAY} {BEGINS}"]
-    file = file_of(tmp_path, columns, *lines)
-
-    school.platform.set_faults(NO_ANSWER)
-    try:
-        assert run_swipes(writing(school), file, SCHOOL, dry=False, build=False) == 1
-    finally:
-        school.platform.set_faults()
-    output = capsys.readouterr()
-    assert "1 refused, 2 waiting." in output.out
-    assert "What waits is kept: campus swipes send sends it." in output.err
-    assert marks(school)[student] == "absent"
-
-    assert run_swipes(writing(school), None, SCHOOL, dry=False, build=False) == 1
-    output = capsys.readouterr()
-    assert "1 refused, 1 written." in output.out
-    # The platform's own words for a person whom it does not know in this room.
-    assert "rid 8 (line 3 of rows.csv of " in output.err and "refused: 当前教室没有您的课程" in output.err
-    assert marks(school)[student] == held_marks(school)[student] == "normal"
-
-    requests = len(records(school))
-    # A second time only the rejected one is sent.
-    assert run_swipes(writing(school), file, SCHOOL, dry=False, build=False) == 1
-    assert "2 refused, 1 unchanged." in capsys.readouterr().out
-    assert len(records(school)) == requests + 1
-
-
 def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
     school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,18 +229,6 @@ def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
     capsys.readouterr()
     assert run_swipes(settings, None, SCHOOL, dry=False, build=False) == 1
     assert "1 refused." in capsys.readouterr().out
-
-
-def test_a_live_swipe_shows_what_the_platform_says(school: World, capsys: pytest.CaptureFixture[str]) -> None:
-    student = next(iter(marks(school)))
-    before = len(records(school))
-    assert run_live_swipe(writing(school), SCHOOL, ROOM, student, "", dry=True) == 0
-    assert f"would: classroom {ROOM}, student {student}: swipe now" in capsys.readouterr().out
-    assert len(records(school)) == before
-    assert run_live_swipe(writing(school), SCHOOL, 1, student, "") == 1
-    assert "invalid: 当前教室没有您的课程" in capsys.readouterr().out
-    assert run_live_swipe(writing(school), SCHOOL, ROOM, None, "nobody's") == 1
-    assert "404" in capsys.readouterr().err
 
 
 def test_a_live_swipe_is_read_again_at_once(
@@ -401,103 +280,11 @@ def test_a_file_of_marks_that_waits_is_named_by_status(school: World, tmp_path: 
     assert not [entry for entry in status_of(writing(school)).to_do if "open.csv" in entry]
 
 
-def test_a_card_is_bound_once_shown_and_unbound(school: World, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = writing(school)
-    pupils = [entry["row"] for entry in school.platform.rows("v1_users", SCHOOL) if entry["row"]["role"] == 1]
-    usin, another = pupils[0]["usin"], pupils[1]["usin"]
-
-    def bind(to: str, password: str = PASSWORD) -> int:
-        return run_bind(
-            settings, "cards", [Binding(0, "new-card", to, password)], None, SCHOOL, dry=False, build=False
-        )
-
-    def states() -> dict[str, str]:
-        return {row["card_id"]: row["state"] for row in school.held("cards")}
-
-    assert bind(usin, "wrong") == 1
-    assert "用户名或密码错误" in capsys.readouterr().err
-    # The answer is lost after the card was bound: a look finds it.
-    school.platform.set_faults({"kind": "reset", "method": "POST", "path": "*/cards", "times": 1})
-    try:
-        assert bind(usin) == 0
-    finally:
-        school.platform.set_faults()
-    assert records(school)[-1]["outcome"] == "found"
-    assert bind(usin) == 0
-    assert "1 unchanged" in capsys.readouterr().out
-    assert bind(another) == 1
-    assert f"bound to {usin}: unbind it first" in capsys.readouterr().err
-    assert states() == {"new-card": "bound"}
-
-    assert run_list(settings, "cards", SCHOOL, personal=False) == 0
-    shown = capsys.readouterr().out
-    assert "new-card" in shown and usin not in shown
-    assert run_unbind(settings, "cards", ["new-card"], None, SCHOOL, dry=False, build=False) == 0
-    assert run_unbind(settings, "cards", ["new-card"], None, SCHOOL, dry=False, build=False) == 0
-    assert "1 unchanged" in capsys.readouterr().out
-    assert states() == {"new-card": "unbound"}
-    assert not [file for file in school.home.rglob("*") if file.is_file() and _has(file, PASSWORD)]
-
-
-def _has(file: Path, text: str) -> bool:
-    return f'"{text}"'.encode() in file.read_bytes()
-
-
-def test_displays_are_bound_from_a_file(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = file_of(tmp_path, "device_id,classroom_id", f"AA:01,{ROOM}", "AA:02,room", "AA:03,")
-    assert run_bind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False) == 1
-    output = capsys.readouterr()
-    assert "2 refused, 1 written." in output.out
-    assert "line 3: refused: classroom_id: expected a number" in output.err
-    assert "AA:01" in {row["device_id"] for row in school.held("devices")}
-    # A night reads what was bound here too.
+def test_a_night_reads_what_was_bound_by_a_command(school: World) -> None:
+    binding = Binding(0, "AA:01", str(ROOM))
+    assert run_bind(writing(school), "devices", [binding], None, SCHOOL, dry=False, build=False) == 0
     assert school.load(select='key:"raw/devices"').problems == []
     assert "AA:01" in {row["device_id"] for row in school.held("devices")}
-
-
-def test_a_file_unbinds_what_it_names_and_only_from_whom_it_says(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def unbind(columns: str, *rows: str) -> int:
-        file = file_of(tmp_path, columns, *rows)
-        return run_unbind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False)
-
-    ids = ("BB:01", "BB:02", "BB:03")
-    bound = [Binding(0, id, str(ROOM)) for id in ids]
-    assert run_bind(writing(school), "devices", bound, None, SCHOOL, dry=False, build=False) == 0
-
-    assert unbind("classroom_id", str(ROOM)) == 2
-    assert "the column device_id is missing" in capsys.readouterr().err
-    rows = [
-        f"BB:01,{ROOM}",
-        f"BB:02,{ROOM + 1}",
-        f",{ROOM}",
-        f"BB:03,{ROOM}",
-        f"BB:03,{ROOM}",
-        f"#N/A,{ROOM}",
-    ]
-    assert unbind("device_id,classroom_id", *rows) == 1
-    output = capsys.readouterr()
-    assert "5 refused, 1 written." in output.out
-    assert f"line 3: BB:02: refused: the device is bound to {ROOM}: it stays so" in output.err
-    assert "line 4: refused: device_id is missing" in output.err
-    assert "2 rows refused: lines 5, 6 have the same device_id (lines 5, 6)" in output.err
-    assert "line 7: refused: column 1 is #N/A" in output.err
-    assert unbind("device_id", "BB:02", "BB:03") == 0
-    states = {row["device_id"]: row["state"] for row in school.held("devices")}
-    assert {states[id] for id in ids} == {"unbound"}
-
-
-def test_of_two_rows_of_one_display_neither_is_bound(
-    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = file_of(tmp_path, "device_id,classroom_id", f"CC:01,{ROOM}", f"CC:01,{ROOM + 1}", f"CC:02,{ROOM}")
-    assert run_bind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False) == 1
-    output = capsys.readouterr()
-    assert "2 rows refused: lines 2, 3 have the same device_id (lines 2, 3)" in output.err
-    assert "2 refused, 1 written." in output.out
 
 
 def test_a_platform_that_goes_away_costs_no_result_of_what_was_bound(
@@ -517,49 +304,6 @@ def test_a_platform_that_goes_away_costs_no_result_of_what_was_bound(
     assert "1 waiting, 1 written." in output.out and "stopped: the platform is away" in output.err
     results = max((school.home / "plans").glob("devices-bind-*.result.csv"))
     assert "DD:01,written" in results.read_text() and "DD:02,waiting" in results.read_text()
-
-
-def test_a_field_keeps_its_options_until_others_are_given(
-    school: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = writing(school)
-
-    def put(**fields: Any) -> int:
-        field = UserField(name="house", role=1, **fields)
-        return run_field(settings, field, "", SCHOOL, dry=False, build=False)
-
-    def held() -> list[tuple[Any, ...]]:
-        rows = [row for row in school.held("user_fields") if row["name"] == "house"]
-        return [(row["label"], row["type"], row["options"] or None) for row in rows]
-
-    assert put(label="楼") == 0
-    assert held() == [("楼", 1, None)]
-    assert put(label="楼", type=2, options=["东", "西"]) == 0
-    assert put(label="宿舍") == 0
-    assert held() == [("宿舍", 2, ["东", "西"])]
-    assert put(label="宿舍", type=1) == 0
-    assert held() == [("宿舍", 1, None)]
-
-
-def test_a_field_is_made_changed_and_removed(school: World, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = writing(school)
-
-    def put(*options: str) -> int:
-        field = UserField(name="bus", role=1, label="校车", type=2, options=list(options))
-        return run_field(settings, field, "", SCHOOL, dry=False, build=False)
-
-    def held() -> list[list[str]]:
-        return [row["options"] for row in school.held("user_fields") if row["name"] == "bus"]
-
-    assert put("1号") == 0
-    assert put("1号", "2号") == 0
-    assert put("1号", "2号") == 0
-    assert "1 unchanged" in capsys.readouterr().out
-    assert held() == [["1号", "2号"]]
-    assert run_fields(settings, SCHOOL) == 0
-    assert "1号, 2号" in capsys.readouterr().out
-    assert run_field(settings, None, "bus", SCHOOL, dry=False, build=False) == 0
-    assert held() == []
 
 
 def ran(world: World, job: str, file: Path | None) -> dg.DagsterRun:
