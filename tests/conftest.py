@@ -41,7 +41,7 @@ os.umask(os.umask(UMASK) | UMASK)
 #: When the time of a run is up, in seconds since 1970 (.ci/run): slow tests that have not begun are left out.
 END = float(os.environ.get("TESTS_END", "inf"))
 UNDIVIDED = "tests/warehouse/models/"
-DIVIDED = "tests/end_to_end/requests/test_two_nights.py"
+DIVIDED = ("tests/end_to_end/requests/test_two_nights.py", "tests/pipelines/cli/test_transcripts.py")
 # What mostly waits: for a browser, a kill, a second try, a platform or a server that is away.
 WAITING = (
     "tests/pipelines/ui/test_ui.py",

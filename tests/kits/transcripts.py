@@ -6,8 +6,8 @@
     file PATH                   makes a file of the content lines below it
     published PATH              makes a published file of two schools; SQL in content lines is run in it
     lake PATH                   makes a home with a lake that has the warehouse's own tables
-    platform OPTION=VALUE …     starts a made-up platform, and exports its address and credentials
-    school OPTION=VALUE …       likewise, with a home in the folder data that has loaded its school once
+    platform OPTION=VALUE,… …   starts a made-up platform, and exports its address and credentials
+    school OPTION=VALUE,… …     likewise, with a home in the folder data that has loaded its school once
     faults                      the faults of the platform from now on, a JSON object in each content line
     | TEXT                      a content line
     % COMMAND                   a command of the shell, to set up or to look, or one of LOOKS
@@ -16,7 +16,7 @@
                                 the lines of stderr last and after `! `
     exit status N               the end of its output
 
-LOOKS are `requests`, the requests to the platform since the last look, without those for tokens;
+LOOKS are `requests METHOD …`, the requests to the platform since the last look, without those for tokens;
 and `platform` or `lake`, the rows that either has: the name of a resource, COLUMN=VALUE of the rows to show,
 and the columns to show. Rows that differ in the last column only share a line.
 
@@ -81,10 +81,10 @@ class Scene:
             case "lake", [path]:
                 lake_of(Settings(home=self.folder / path)).ensure(LOGS)
             case "platform", _:
-                platform = running(client_secret=SECRET, **{**SMALL, **_values(words)})
+                platform = running(client_secret=SECRET, **{**SMALL, **_options(words)})
                 self._find(self.programs.enter_context(platform))
             case "school", _:
-                options = {"datasets": False, "today": EARLY, "client_secret": SECRET} | _values(words)
+                options = {"datasets": False, "today": EARLY, "client_secret": SECRET} | _options(words)
                 self.world = self.programs.enter_context(world(self.folder / "data", **options))
                 assert self.world.load(select=None).problems == []
                 self.world.platform.clear_log()
@@ -97,8 +97,8 @@ class Scene:
     def look(self, command: str) -> list[str]:
         """What a command of the shell prints, or a look."""
         match command.split():
-            case ["requests"]:
-                return self._requests()
+            case ["requests", *methods]:
+                return self._requests(methods)
             case ["platform", resource, *words]:
                 entries = self._platform.rows(resource, SCHOOL)
                 return self._shown([entry["row"] for entry in entries if not entry["trashed"]], words)
@@ -141,10 +141,14 @@ class Scene:
         assert self.platform is not None, "a platform is started by the line `platform` or `school`"
         return self.platform
 
-    def _requests(self) -> list[str]:
+    def _requests(self, methods: Sequence[str]) -> list[str]:
         entries = self._platform.log()
         self._platform.clear_log()
-        lines = [f"{entry['method']} {entry['path']}" for entry in entries if "oauth" not in entry["path"]]
+        lines = [
+            f"{entry['method']} {entry['path']}"
+            for entry in entries
+            if "oauth" not in entry["path"] and (not methods or entry["method"] in methods)
+        ]
         return lines or ["none"]
 
     def _shown(self, rows: Iterable[Mapping[str, Any]], words: Sequence[str]) -> list[str]:
@@ -196,6 +200,10 @@ def _commands(transcript: str) -> Iterator[tuple[str, list[str]]]:
     starts = [number for number, line in enumerate(lines) if not line.startswith("|")]
     for start, end in pairwise([*starts, len(lines)]):
         yield lines[start], [line[2:] for line in lines[start + 1 : end]]
+
+
+def _options(words: Sequence[str]) -> dict[str, str | list[str]]:
+    return {name: value.split(",") if "," in value else value for name, value in _values(words).items()}
 
 
 def _values(words: Sequence[str]) -> Mapping[str, str]:
