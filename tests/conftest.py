@@ -243,8 +243,8 @@ def make_world(new_home: Callable[[], Path]) -> "Iterator[Callable[..., World]]"
 
     with ExitStack() as worlds:
 
-        def make(name: str | None = None, **options: Any) -> "World":
-            return worlds.enter_context(world(new_home(), **(WORLDS[name] if name else {}) | options))
+        def make(name: str, **options: Any) -> "World":
+            return worlds.enter_context(world(new_home(), **WORLDS[name] | options))
 
         yield make
 

@@ -7,12 +7,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.settings.simulated_platform import PLATFORM
 from tests.kits.platforms.awkward import AWKWARD
 from tests.kits.worlds.world import World
 
 SCHOOL = 101
-SMALL = {"schools": 1, "students": 12, "semesters": 2, "dataset_rows": 200}
+SMALL = {"schools": 1, "students": 12, "semesters": 2, "core_subjects": 4, "dataset_rows": 200}
 
 # Columns whose meaning is not the school's but the load's, or the platform's own way to put it.
 EXCLUDED = {
@@ -50,7 +49,7 @@ def corrected(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def plain(make_world: Callable[..., World]) -> World:
-    world = make_world(**SMALL, **PLATFORM)
+    world = make_world("demo", **SMALL)
     assert world.load(select=None).problems == []
     corrected(world)
     assert world.publish().problem is None
@@ -59,7 +58,7 @@ def plain(make_world: Callable[..., World]) -> World:
 
 @pytest.fixture(scope="module")
 def awkward(make_world: Callable[..., World]) -> World:
-    world = make_world(**SMALL, **PLATFORM, **AWKWARD)
+    world = make_world("demo", **SMALL, **AWKWARD)
     [problem] = world.load(select=None).problems
     assert UNREADABLE in problem and "without an end" in problem
     corrected(world)

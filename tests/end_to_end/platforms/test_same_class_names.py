@@ -12,7 +12,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from tests.kits.exports.spreadsheets import filtered
 from tests.kits.programs import command_line
-from tests.kits.worlds.world import EARLY, World
+from tests.kits.worlds.world import World
 
 SCHOOL = 101
 NAME, TEACHER, UNKNOWN = "1班", "王芳", "未知"
@@ -27,7 +27,7 @@ Page = list[Mapping[str, Any]]
 def school(make_world: Callable[..., World]) -> World:
     """Two grades of two classes. The first grade's class teachers have the same name, and the last class has
     no teacher."""
-    world = make_world(datasets=False, students=160, today=EARLY, same_class_names=True)
+    world = make_world("new_term", students=160, same_class_names=True)
     first, second, _, last = world.platform.rows("admin_classes", SCHOOL)
     for teacher in (first["row"]["teacher_ids"][0], second["row"]["teacher_ids"][0]):
         world.platform.update("teachers", teacher, name=TEACHER)

@@ -60,7 +60,7 @@ def filed(world: World, name: str) -> set[tuple[int, int]]:
 def test_v1_is_asked_by_its_own_ids_and_joins_v3(
     make_world: Callable[..., World], readings: dict[str, str], by: list[str]
 ) -> None:
-    world = make_world(datasets=False, semesters=2, students=8, today=EARLY, **readings)
+    world = make_world("two_semesters", students=8, today=EARLY, **readings)
     shift = OTHER if readings["v1_semester_ids"] == "other" else 1
     assert world.load(select=ATTENDED).problems == []
     assert keys(world, SCHOOL_SEMESTERS) == [partition_key(SCHOOL, value) for value in (AUTUMN, SPRING)]
@@ -86,7 +86,7 @@ def test_v1_is_asked_by_its_own_ids_and_joins_v3(
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """Both interfaces with other ids, published: v1's 10102 is v3's 10101."""
-    world = make_world(datasets=False, semesters=2, students=8, today=EARLY, v1_semester_ids="shifted")
+    world = make_world("two_semesters", students=8, today=EARLY, v1_semester_ids="shifted")
     assert world.load(select=EVERYTHING).problems == []
     assert world.publish().problem is None
     return world
@@ -146,8 +146,7 @@ def test_core_has_the_ids_of_v3_and_tells_what_told_so(published: World) -> None
 @pytest.mark.slow
 def test_v1_loads_without_the_semesters_of_v3(make_world: Callable[..., World]) -> None:
     world = make_world(
-        datasets=False,
-        semesters=2,
+        "two_semesters",
         students=8,
         today=EARLY,
         scopes=sorted(scopes(Readings()) - {"semester.read"}),
@@ -180,8 +179,7 @@ def test_v1_loads_without_the_semesters_of_v3(make_world: Callable[..., World]) 
 
 def test_v3_loads_without_v1(make_world: Callable[..., World]) -> None:
     world = make_world(
-        datasets=False,
-        semesters=2,
+        "two_semesters",
         students=8,
         today=EARLY,
         scopes=sorted(scopes(Readings()) - {"user.read"}),
@@ -197,7 +195,7 @@ def test_v3_loads_without_v1(make_world: Callable[..., World]) -> None:
 def test_a_semester_whose_pair_is_not_clear_is_named_with_what_to_do(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(datasets=False, semesters=2, students=8, v1_semester_ids="other")
+    world = make_world("two_semesters", students=8, v1_semester_ids="other")
     # Two of either interface have the same days, and no name tells which is which.
     other = world.platform.insert(
         "semesters",

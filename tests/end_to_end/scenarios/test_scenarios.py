@@ -14,4 +14,4 @@ SCENARIOS = read_scenarios(Path(__file__).with_name("scenarios.yaml"))
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_the_lake_equals_the_platform(scenario: Scenario, make_world: Callable[..., World]) -> None:
-    Home(scenario, make_world(**options_of(scenario))).live()
+    Home(scenario, make_world("small", **options_of(scenario))).live()
