@@ -206,16 +206,14 @@ def figures_by_group(
     attended = [_of_day(con, ATTENDED, school_id, day) for day in compared]
     rolls = [_of_day(con, ROLLS, school_id, day) for day in compared]
     unattended, unjudged = (never_loaded(con, school_id, of) for of in (ATTENDANCE, WARNINGS))
-    groups = {WHOLE: None} | dict.fromkeys(
-        group for rows in (levels, *attended, *rolls, others) for group in rows
-    )
+    groups = {group for rows in (levels, *attended, *rolls, others) for group in rows} - {WHOLE}
     return {
         group: (
             present_figure([rows.get(group) for rows in attended], days, unattended),
             at_risk_figure(levels.get(group), unjudged),
             rolls_figure([rows.get(group) for rows in rolls], unattended),
         )
-        for group in groups
+        for group in (WHOLE, *sorted(groups))
     }
 
 

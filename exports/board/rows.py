@@ -161,7 +161,7 @@ UNTAKEN = f"""
         course_class_id::VARCHAR AS course, teacher_names,
         if(contains(class_name, course_name), class_name, concat_ws(' ', course_name, class_name)) AS name,
         list_sort(list(DISTINCT cohort_id::VARCHAR) FILTER (cohort_id IS NOT NULL)) AS cohorts,
-        list(DISTINCT admin_class_id::VARCHAR) FILTER (admin_class_id IS NOT NULL) AS classes,
+        list_sort(list(DISTINCT admin_class_id::VARCHAR) FILTER (admin_class_id IS NOT NULL)) AS classes,
         list_sort(list(DISTINCT struct_pack(
             date := sessions.date, weekday := weekday, lesson := sessions.lesson
         ))) AS lessons
