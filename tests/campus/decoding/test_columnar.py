@@ -246,7 +246,9 @@ def held(value: Any, f: Any) -> Any:
     if value is None or f.withheld:
         return None
     if f.any_json:
-        return value if isinstance(value, str) else Same(without_withheld(value))
+        # A text with half a character is no UTF-8, and stays JSON.
+        is_text = isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+        return value if is_text else Same(without_withheld(value))
     if f.nested:
         if not isinstance(value, dict) or value.keys() - {inner.wire for inner in fields(f.nested)}:
             raise Misfit
