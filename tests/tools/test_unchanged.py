@@ -16,7 +16,7 @@ from tools.unchanged.contents import content_lines, file_lines
 from tools.unchanged.record import MESSAGES, REQUESTS, listed_commands, write_lines
 from tools.unchanged.steps import Campus, Step, World
 from tools.unchanged.tables import database_differences
-from tools.unchanged.versions import CannotCompare, Commands, Stopped, Version
+from tools.unchanged.versions import CannotCompare, Stopped, Version
 from tools.worktree import ROOT
 
 MARKS = """
@@ -206,7 +206,7 @@ def version(folder: Path, code: str) -> Version:
     (package / "program.py").write_text(code, encoding="utf-8")
     project = '[project]\nscripts = {campus = "pipelines.program:main"}\n'
     (folder / "checkout" / "pyproject.toml").write_text(project, encoding="utf-8")
-    return Version.of("base", folder / "checkout", folder, Commands())
+    return Version.of("base", folder / "checkout", folder)
 
 
 def test_a_version_runs_its_own_code_and_the_installed_packages(tmp_path: Path) -> None:
@@ -227,6 +227,6 @@ def test_a_version_with_shadowed_packages_is_refused(tmp_path: Path) -> None:
 
 def test_stopped_commands_start_no_process(tmp_path: Path) -> None:
     base = version(tmp_path, "def main():\n    import time; time.sleep(60)\n")
-    base.commands.stop()
+    base.server.stop()
     with pytest.raises(Stopped):
         base.campus(["sync"], {}, tmp_path)

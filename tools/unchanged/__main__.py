@@ -21,7 +21,7 @@ from tools.unchanged.clock import LIBRARY
 from tools.unchanged.compare import Comparison, Finding, compare_world, text_differences
 from tools.unchanged.record import RECORD, record_world, write_lines
 from tools.unchanged.steps import World
-from tools.unchanged.versions import CannotCompare, Commands, Stopped, Version
+from tools.unchanged.versions import CannotCompare, Stopped, Version
 from tools.unchanged.worlds import WORLDS
 from tools.worktree import ROOT, worktree
 
@@ -71,10 +71,9 @@ def compare_versions(commit: str, worlds: Sequence[World], folder: Path) -> Comp
     comparison = Comparison()
     with worktree(commit) as base_root:
         compare_samples(comparison, base_root)
-        commands = Commands()
-        base = Version.of("base", base_root, sides[0], commands)
-        present = Version.of("present", ROOT, sides[1], commands)
-        surprises = run_worlds(worlds, {sides[0]: base, sides[1]: present}, commands)
+        base = Version.of("base", base_root, sides[0])
+        present = Version.of("present", ROOT, sides[1])
+        surprises = run_worlds(worlds, {sides[0]: base, sides[1]: present})
     with ThreadPoolExecutor(2) as pool:
         records = ([world_folder(side, world) / RECORD for world in worlds] for side in sides)
         for result in pool.map(compare_world, worlds, *records):
@@ -88,9 +87,7 @@ def compare_versions(commit: str, worlds: Sequence[World], folder: Path) -> Comp
     return comparison
 
 
-def run_worlds(
-    worlds: Sequence[World], sides: dict[Path, Version], commands: Commands
-) -> dict[Path, set[str]]:
+def run_worlds(worlds: Sequence[World], sides: dict[Path, Version]) -> dict[Path, set[str]]:
     """Record all worlds, two at a time. Returns by side how commands ended unlike the world says."""
     with ThreadPoolExecutor(2) as pool:
         recordings: dict[Future[list[str]], Path] = {
@@ -99,16 +96,13 @@ def run_worlds(
             for side, version in sides.items()
         }
         try:
-            ended, _ = wait(recordings, return_when=FIRST_EXCEPTION)
-            if any(recording.exception() for recording in ended):
-                commands.stop()
-        except KeyboardInterrupt:
-            commands.stop()
-            raise
+            wait(recordings, return_when=FIRST_EXCEPTION)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            # A failure of one side, or Ctrl-C, ends the commands of both.
+            for version in sides.values():
+                version.server.stop()
     failures = [recording.exception() for recording in recordings if not recording.cancelled()]
-    # A failure stops the commands of the other side, too.
     for failure in sorted(filter(None, failures), key=lambda error: isinstance(error, Stopped)):
         raise failure
     surprises: dict[Path, set[str]] = {side: set() for side in sides}

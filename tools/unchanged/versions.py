@@ -4,15 +4,14 @@ The installed project is always the present one, and some commands start further
 has a virtual environment: the folder of the version, then the installed packages, but not the project."""
 
 import json
+import signal
 import subprocess
-import tempfile
-import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kits.programs.processes import LATE_MODULES, ForkServer, Program, started
+from tests.kits.programs.processes import LATE_MODULES, ForkServer, run
 from tools.unchanged.clock import SERVER_CLOCK
 from tools.worktree import ROOT, make_environment
 
@@ -47,10 +46,9 @@ class Version:
     root: Path
     #: Its processes know the code of this version alone.
     server: ForkServer
-    commands: "Commands"
 
     @classmethod
-    def of(cls, name: str, root: Path, folder: Path, commands: "Commands") -> "Version":
+    def of(cls, name: str, root: Path, folder: Path) -> "Version":
         """The version whose code is in `root`. Raises CannotCompare if other code would run.
 
         folder: where to make the virtual environment."""
@@ -65,13 +63,19 @@ class Version:
             module for module in LATE_MODULES if (root / f"{module.replace('.', '/')}.py").is_file()
         ]
         entries = {"campus": project["scripts"]["campus"]}
-        return cls(name, root, ForkServer(str(python), entries, late_modules, SERVER_ENVIRONMENT), commands)
+        return cls(name, root, ForkServer(str(python), entries, late_modules, SERVER_ENVIRONMENT))
 
     def campus(
         self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run `campus` with these arguments in a folder. Raises Stopped."""
-        return self.commands.run(self.server, ["campus", *arguments], environment, folder, stdin)
+        """Run `campus` with these arguments in a folder. Raises Stopped if it was killed."""
+        try:
+            ended = run(["campus", *arguments], environment, folder, typed=stdin, server=self.server)
+        except BrokenPipeError:
+            raise Stopped("the comparison was stopped") from None
+        if ended.returncode == -signal.SIGKILL:
+            raise Stopped(f"campus {' '.join(arguments)} was killed")
+        return ended
 
 
 def check_origins(name: str, root: Path, python: Path) -> None:
@@ -86,50 +90,6 @@ def check_origins(name: str, root: Path, python: Path) -> None:
     }
     if strangers or not packages:
         raise CannotCompare(f"{name} would not run its own code: {strangers}")
-
-
-class Commands:
-    """The processes that run now, so that an interrupted comparison can end them."""
-
-    def __init__(self) -> None:
-        self._programs: set[Program] = set()
-        self._is_stopped = threading.Event()
-
-    def run(
-        self,
-        server: ForkServer,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        folder: Path,
-        stdin: str,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end. Raises Stopped after `stop`."""
-        with (
-            tempfile.TemporaryFile("w+", encoding="utf-8") as input_,
-            tempfile.TemporaryFile("w+", encoding="utf-8") as output,
-            tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-        ):
-            input_.write(stdin)
-            input_.seek(0)
-            with started(
-                command, environment, folder, stdin=input_, output=output, errors=errors, server=server
-            ) as program:
-                self._programs.add(program)
-                if self._is_stopped.is_set():
-                    program.kill()
-                status = program.wait()
-                self._programs.discard(program)
-            if self._is_stopped.is_set():
-                raise Stopped("the comparison was stopped")
-            output.seek(0)
-            errors.seek(0)
-            return subprocess.CompletedProcess(command, status, output.read(), errors.read())
-
-    def stop(self) -> None:
-        """End the processes that run, and start no more."""
-        self._is_stopped.set()
-        for program in tuple(self._programs):
-            program.kill()
 
 
 def git(*arguments: str) -> str:

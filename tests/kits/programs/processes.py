@@ -62,6 +62,10 @@ class ForkServer:
         # Not the variables of the test that happens to be the first.
         return start_fork_server(command, {"PATH": os.environ["PATH"], **self.environment})
 
+    def stop(self) -> None:
+        """Kill its programs, and start no more: further orders raise BrokenPipeError."""
+        self.orders.shutdown(socket.SHUT_WR)
+
 
 PROJECT = ForkServer(sys.executable, ENTRIES, LATE_MODULES)
 
@@ -78,8 +82,8 @@ class Program:
     def poll(self, patience: float = 0.0) -> int | None:
         """The exit status, with a minus for a signal; None: it still runs after so many seconds."""
         ended, _, _ = select.select([self._report], [], [], patience)
-        # The status stays there for other threads.
-        return int(self._report.recv(64, socket.MSG_PEEK)) if ended else None
+        # The status stays there for other threads. A server that ends has killed its programs.
+        return int(self._report.recv(64, socket.MSG_PEEK) or -signal.SIGKILL) if ended else None
 
     def wait(self, patience: float = PATIENCE) -> int:
         """The exit status. Raises TimeoutError after so many seconds."""
@@ -108,13 +112,22 @@ def run(
     *,
     umask: int = -1,
     patience: float = PATIENCE,
+    typed: str = "",
+    server: ForkServer = PROJECT,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `campus`, `dagster` or `dagster-daemon` to its end. Raises TimeoutError after so many seconds."""
+    """Run `campus`, `dagster` or `dagster-daemon` to its end. Raises TimeoutError after so many seconds.
+
+    typed: the standard input."""
     with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as stdin,
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
     ):
-        with started(command, environment, cwd, output=output, errors=errors, umask=umask) as program:
+        stdin.write(typed)
+        stdin.seek(0)
+        with started(
+            command, environment, cwd, stdin=stdin, output=output, errors=errors, umask=umask, server=server
+        ) as program:
             status = program.wait(patience)
         output.seek(0)
         errors.seek(0)
