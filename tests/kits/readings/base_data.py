@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -157,18 +157,16 @@ def truth(
     return rows
 
 
-def number_memberships(rows: Sequence[Row]) -> None:
+def number_memberships(rows: Iterable[Row]) -> None:
     """Number the memberships that somebody has of a class: the last one first, the living one before others
     that began with it, and of equal ones the one that was sent last."""
     seen: Counter[tuple[Any, ...]] = Counter()
     never = dt.datetime.min
 
-    def age(index: int) -> tuple[Any, ...]:
-        row = rows[index]
-        return row["created_at"] or never, not row["_trashed"], row["deleted_at"] or never, index
-
-    for index in sorted(range(len(rows)), key=age, reverse=True):
-        row = rows[index]
+    first_to_last = sorted(
+        rows, key=lambda row: (row["created_at"] or never, not row["_trashed"], row["deleted_at"] or never)
+    )
+    for row in reversed(first_to_last):
         key = (row["class_id"], row["type"], row["reflection_id"])
         seen[key] += 1
         row["membership"] = seen[key]
