@@ -41,7 +41,8 @@ from pipelines.settings.settings import Settings
 from simulator.process import RunningSimulator, running
 from tests.kits.exports.published_file import publish
 from tests.kits.programs.command_line import campus
-from tests.kits.worlds.world import EARLY, World, world
+from tests.kits.worlds.named import WORLDS
+from tests.kits.worlds.world import World, world
 from tools.unchanged.contents import stable
 from warehouse.lake.logs.tables import LOGS
 
@@ -65,12 +66,12 @@ class Scene:
     platform: RunningSimulator | None = None
     world: World | None = None
 
-    def set_up(self, kind: str, words: Sequence[str], content: Sequence[str]) -> None:
+    def set_up(self, kind: str, arguments: Sequence[str], content: Sequence[str]) -> None:
         """Carry out a line that prints nothing."""
         text = "".join(f"{line}\n" for line in content)
-        match kind, words:
+        match kind, arguments:
             case "export", _:
-                self.environment |= _values(words)
+                self.environment |= _values(arguments)
             case "file", [path]:
                 target = self.folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,10 +82,10 @@ class Scene:
             case "lake", [path]:
                 lake_of(Settings(home=self.folder / path)).ensure(LOGS)
             case "platform", _:
-                platform = running(client_secret=SECRET, **{**SMALL, **_options(words)})
+                platform = running(client_secret=SECRET, **{**SMALL, **_options(arguments)})
                 self._find(self.programs.enter_context(platform))
             case "school", _:
-                options = {"datasets": False, "today": EARLY, "client_secret": SECRET} | _options(words)
+                options = WORLDS["new_term"] | {"client_secret": SECRET} | _options(arguments)
                 self.world = self.programs.enter_context(world(self.folder / "data", **options))
                 assert self.world.load(select=None).problems == []
                 self.world.platform.clear_log()
@@ -99,13 +100,13 @@ class Scene:
         match command.split():
             case ["requests", *methods]:
                 return self._requests(methods)
-            case ["platform", resource, *words]:
+            case ["platform", resource, *arguments]:
                 entries = self._platform.rows(resource, SCHOOL)
-                return self._shown([entry["row"] for entry in entries if not entry["trashed"]], words)
-            case ["lake", resource, *words]:
+                return self._lines([entry["row"] for entry in entries if not entry["trashed"]], arguments)
+            case ["lake", resource, *arguments]:
                 assert self.world is not None, "a lake to look at is made by the line `school`"
                 read = self.world.held if resource in TABLES else self.world.log
-                return self._shown(read(resource), words)
+                return self._lines(read(resource), arguments)
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
         ended = subprocess.run(
             ["sh", "-c", command],
@@ -119,12 +120,14 @@ class Scene:
         lines = self._cleaned(ended.stdout)
         return lines if ended.returncode == 0 else [*lines, f"exit status {ended.returncode}"]
 
-    def run(self, words: Sequence[str]) -> list[str]:
+    def run(self, arguments: Sequence[str]) -> list[str]:
         """What a command of campus prints, and its exit status."""
-        start = words.index("campus")
-        environment = self.environment | _values(words[:start])
-        end = words.index("<<<") if "<<<" in words else len(words)
-        ended = campus(self.folder, *words[start + 1 : end], typed=" ".join(words[end + 1 :]), **environment)
+        start = arguments.index("campus")
+        environment = self.environment | _values(arguments[:start])
+        end = arguments.index("<<<") if "<<<" in arguments else len(arguments)
+        ended = campus(
+            self.folder, *arguments[start + 1 : end], typed=" ".join(arguments[end + 1 :]), **environment
+        )
         errors = (f"! {line}".rstrip() for line in self._cleaned(ended.stderr))
         return [*self._cleaned(ended.stdout), *errors, f"exit status {ended.exit_code}"]
 
@@ -151,10 +154,10 @@ class Scene:
         ]
         return lines or ["none"]
 
-    def _shown(self, rows: Iterable[Mapping[str, Any]], words: Sequence[str]) -> list[str]:
+    def _lines(self, rows: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -> list[str]:
         """A line for all rows that differ in the last column only."""
-        values = _values([word for word in words if "=" in word])
-        *columns, last = (word for word in words if "=" not in word)
+        values = _values([word for word in arguments if "=" in word])
+        *columns, last = (word for word in arguments if "=" not in word)
         groups = defaultdict[str, list[str]](list)
         for row in rows:
             if all(str(row[name]) == value for name, value in values.items()):
@@ -180,18 +183,18 @@ def _played(transcript: str, new_folder: Callable[[], Path]) -> Iterator[str]:
         for line, content in _commands(transcript):
             yield line
             yield from (f"| {text}".rstrip() for text in content)
-            kind, _, rest = line.partition(" ")
-            rest = rest.replace(FOLDER, str(scene.folder))
+            kind, _, command = line.partition(" ")
+            command = command.replace(FOLDER, str(scene.folder))
             content = [text.replace(FOLDER, str(scene.folder)) for text in content]
             if kind == "==":
                 programs.close()
                 scene = Scene(new_folder(), programs)
             elif kind == "%":
-                yield from (f"> {text}".rstrip() for text in scene.look(rest))
+                yield from (f"> {text}".rstrip() for text in scene.look(command))
             elif kind == "$":
-                yield from scene.run(shlex.split(rest))
+                yield from scene.run(shlex.split(command))
             elif kind not in ("", "#"):
-                scene.set_up(kind, shlex.split(rest), content)
+                scene.set_up(kind, shlex.split(command), content)
 
 
 def _commands(transcript: str) -> Iterator[tuple[str, list[str]]]:
@@ -202,9 +205,9 @@ def _commands(transcript: str) -> Iterator[tuple[str, list[str]]]:
         yield lines[start], [line[2:] for line in lines[start + 1 : end]]
 
 
-def _options(words: Sequence[str]) -> dict[str, str | list[str]]:
-    return {name: value.split(",") if "," in value else value for name, value in _values(words).items()}
+def _options(arguments: Sequence[str]) -> dict[str, str | list[str]]:
+    return {name: value.split(",") if "," in value else value for name, value in _values(arguments).items()}
 
 
-def _values(words: Sequence[str]) -> Mapping[str, str]:
-    return dict(word.split("=", 1) for word in words)
+def _values(arguments: Sequence[str]) -> Mapping[str, str]:
+    return dict(word.split("=", 1) for word in arguments)

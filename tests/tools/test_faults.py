@@ -137,7 +137,7 @@ def test_runner_names_the_first_test_that_fails(tmp_path: Path) -> None:
 
 
 def test_faults_planted_together_are_told_apart(tmp_path: Path) -> None:
-    """A test that fails without faults, and one that fails after the test before it, are in the same file."""
+    """Others fail without faults, or only after the test before them in their file."""
     make_environment(tmp_path / ".venv", tmp_path)
     lines = [f"def size_{number}(): return {number}" for number in range(5)]
     (tmp_path / "sizes.py").write_text("\n".join(lines))

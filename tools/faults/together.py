@@ -48,7 +48,7 @@ class Suspects:
         suspects = self.faults
         while len(suspects) > 1:
             half = len(suspects) // 2
-            suspects = next((part for part in (suspects[:half], suspects[half:]) if fails(part)), [])
+            suspects = next((faults for faults in (suspects[:half], suspects[half:]) if fails(faults)), [])
         return next(iter(suspects), None)
 
 

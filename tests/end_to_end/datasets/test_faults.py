@@ -40,13 +40,13 @@ INCLUDE = ("big_scores", "course_catalog", "entry_log")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def school(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A platform of many small segments, never synced before; it lists datasets without their fields."""
     options = {"students": 8, "dataset_rows": ROWS, "max_per_page": 20, "dataset_list_fields": "bare"}
-    with world(tmp_path_factory.mktemp("home"), **options) as made:
+    with world(tmp_path_factory.mktemp("home"), **options) as school:
         config = f"datasets: {{include: {list(INCLUDE)}, segment_rows: {WIDTH}, segments_at_a_time: 2}}"
-        (made.home / "campus.yaml").write_text(config)
-        yield made
+        (school.home / "campus.yaml").write_text(config)
+        yield school
 
 
 def again(world: World, **options: Any) -> Load:
@@ -59,80 +59,80 @@ def done(world: World) -> set[int]:
     return {int(slice.split(":")[1]) for slice in statuses}
 
 
-def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -> None:
-    made.platform.set_faults({"kind": "slow", "seconds": 0.5, "path": "*/big_scores/records"})
-    environment = environment_for(made.home, made.platform)
+def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(school: World) -> None:
+    school.platform.set_faults({"kind": "slow", "seconds": 0.5, "path": "*/big_scores/records"})
+    environment = environment_for(school.home, school.platform)
     command = [sys.executable, "-c", CAMPUS, "sync", "--select", ONLY_DATASETS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE
-        while len(done(made)) < 2 and process.poll() is None and time.monotonic() < deadline:
+        while len(done(school)) < 2 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.2)
         process.kill()
-    made.platform.set_faults()
-    loaded = done(made)
+    school.platform.set_faults()
+    loaded = done(school)
     every = set(range(ROWS // WIDTH + 1))
     assert set() < loaded < every
 
-    made.platform.clear_log()
-    load = again(made)
+    school.platform.clear_log()
+    load = again(school)
     assert load.problems == []
     in_full = {
         int(request["query"]["id_egt"]) // WIDTH
-        for request in asked(made, "big_scores")
+        for request in asked(school, "big_scores")
         if "id_elt" in request["query"] and not {"updated_at_egt", "per_page"} & request["query"].keys()
     }
     assert in_full == every - loaded
-    assert differences(made) == {}
+    assert differences(school) == {}
 
 
-def test_retries_are_logged_and_shown(made: World) -> None:
-    made.platform.set_faults({"kind": "html", "path": "*/big_scores/records", "probability": 0.1})
-    load = again(made, full=True)
-    made.platform.set_faults()
+def test_retries_are_logged_and_shown(school: World) -> None:
+    school.platform.set_faults({"kind": "html", "path": "*/big_scores/records", "probability": 0.1})
+    load = again(school, full=True)
+    school.platform.set_faults()
     retries = {number: row["retries"] for number, row in segments(load, "big_scores").items()}
     assert load.problems == [] and sum(retries.values()) > 0
-    assert {number: shown(made, f"101:big_scores:{number:04}")["retries"] for number in retries} == retries
+    assert {number: shown(school, f"101:big_scores:{number:04}")["retries"] for number in retries} == retries
 
 
-def test_what_is_read_by_pages_goes_to_segments_at_the_operators_word_alone(made: World) -> None:
+def test_what_is_read_by_pages_goes_to_segments_at_the_operators_word_alone(school: World) -> None:
     include = (*INCLUDE, "library_loans")
     records = "*/library_loans/records"
-    made.platform.set_faults({"kind": "status", "status": 422, "path": records, "times": 1})
-    assert sync(made, include=include, segment_rows=WIDTH).problems == []
-    assert planned(made)["library_loans"].mode == "pages"
-    assert differences(made) == {}
+    school.platform.set_faults({"kind": "status", "status": 422, "path": records, "times": 1})
+    assert sync(school, include=include, segment_rows=WIDTH).problems == []
+    assert planned(school)["library_loans"].mode == "pages"
+    assert differences(school) == {}
 
-    made.platform.set_faults()
-    assert sync(made, include=include, segment_rows=WIDTH).problems == []
-    assert planned(made)["library_loans"].mode == "pages"
-    assert "library_loans: it is read by pages as before" in discovered(made)["notes"]
-    assert differences(made) == {}
+    school.platform.set_faults()
+    assert sync(school, include=include, segment_rows=WIDTH).problems == []
+    assert planned(school)["library_loans"].mode == "pages"
+    assert "library_loans: it is read by pages as before" in discovered(school)["notes"]
+    assert differences(school) == {}
 
-    assert sync(made, include=include, segment_rows=WIDTH, accept_vanished=True).problems == []
-    assert planned(made)["library_loans"].mode == "segments"
-    assert differences(made) == {}
+    assert sync(school, include=include, segment_rows=WIDTH, accept_vanished=True).problems == []
+    assert planned(school)["library_loans"].mode == "segments"
+    assert differences(school) == {}
 
 
-def test_a_table_that_is_damaged_is_named_and_the_others_load(made: World) -> None:
-    assert again(made).problems == []
-    made.platform.update("datasets/course_catalog", 1003, parent=101, title="später")
-    made.platform.update("datasets/big_scores", 10, parent=101, remark="jetzt")
-    with damaged(made, "course_catalog"):
-        [problem] = again(made).problems
+def test_a_table_that_is_damaged_is_named_and_the_others_load(school: World) -> None:
+    assert again(school).problems == []
+    school.platform.update("datasets/course_catalog", 1003, parent=101, title="später")
+    school.platform.update("datasets/big_scores", 10, parent=101, remark="jetzt")
+    with damaged(school, "course_catalog"):
+        [problem] = again(school).problems
     assert "school 101: datasets.course_catalog of the lake cannot be read: " in problem
-    assert differences(made).keys() == {"course_catalog"}
-    assert again(made).problems == []
-    assert differences(made) == {}
+    assert differences(school).keys() == {"course_catalog"}
+    assert again(school).problems == []
+    assert differences(school) == {}
 
 
 def test_older_records_in_an_answer_are_no_proof_that_all_came(
-    made: World, monkeypatch: pytest.MonkeyPatch
+    school: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert again(made).problems == []
-    made.platform.update("datasets/big_scores", 9, parent=101, remark="spät")
+    assert again(school).problems == []
+    school.platform.update("datasets/big_scores", 9, parent=101, remark="spät")
     monkeypatch.setattr("campus.datasets.records._has_older", lambda *_: True)
-    assert again(made).problems == []
-    assert differences(made) == {}
+    assert again(school).problems == []
+    assert differences(school) == {}
 
 
 @contextmanager
@@ -147,8 +147,8 @@ def changing(world: World) -> Iterator[list[str]]:
             name, kind = dice.choice(names), dice.choice(["insert", "update", "destroy"])
             key = dice.choice(keys[name])
             if kind == "insert":
-                made = world.platform.insert(name, 101, first=name.endswith("catalog"))
-                keys[name].append(made["key"])
+                entry = world.platform.insert(name, 101, first=name.endswith("catalog"))
+                keys[name].append(entry["key"])
             elif kind == "update":
                 world.platform.update(name, key, parent=101)
             else:
@@ -165,9 +165,9 @@ def changing(world: World) -> Iterator[list[str]]:
         thread.join()
 
 
-def test_after_syncs_of_changing_rows_the_next_one_makes_them_equal(made: World) -> None:
-    with changing(made) as did:
-        loads = [again(made, full=full, accept_vanished=True) for full in (True, False)]
+def test_after_syncs_of_changing_rows_the_next_one_makes_them_equal(school: World) -> None:
+    with changing(school) as did:
+        loads = [again(school, full=full, accept_vanished=True) for full in (True, False)]
     assert len(did) > 20
     for load in loads:
         for problem in load.problems:
@@ -175,5 +175,5 @@ def test_after_syncs_of_changing_rows_the_next_one_makes_them_equal(made: World)
             assert "sync again" in problem and "big_scores" not in problem
         read = [row for row in load.log if row["received"]]
         assert all(row["received"] == row["loaded"] + row["quarantined"] + row["duplicates"] for row in read)
-    assert again(made, accept_vanished=True).problems == []
-    assert differences(made) == {}
+    assert again(school, accept_vanished=True).problems == []
+    assert differences(school) == {}
