@@ -1,17 +1,23 @@
-"""Answers by the measures of the published file, through its own macros."""
+"""Answers by the measures of the published file."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
 import duckdb
 
-from warehouse.identifiers import literal
+from warehouse.identifiers import literal, quoted
 from warehouse.metrics import catalogue
 from warehouse.privacy import SMALL_GROUP
+from warehouse.publish.metrics import query_of
 
 NOT_KNOWN = "not known"
+PERSONAL = "{} shows single people: it needs --personal, or mcp.personal of campus.yaml for an assistant"
+#: The last columns of a measure's query.
+NUMBERS = ("value", "students", "numerator", "denominator")
+SINCE_UNTIL = {"since": ">=", "until": "<="}
 SMALL = "fewer than {} students"
 MACROS = """
     FROM duckdb_functions() SELECT function_name
@@ -28,39 +34,68 @@ class Unanswerable(Exception):
     """A measure or split that the file does not have. The message says what there is."""
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Rows of a measure by a column of its dimensions."""
+
+    column: str
+    #: The values that count, or the least and the greatest, both included.
+    values: tuple[str, ...]
+    is_range: bool = False
+
+    @property
+    def condition(self) -> str:
+        """SQL for the rows that count. Texts become values of the column's type."""
+        texts = list(map(literal, self.values))
+        if self.is_range:
+            return f"{quoted(self.column)} BETWEEN {texts[0]} AND {texts[1]}"
+        return f"{quoted(self.column)} IN ({', '.join(texts)})"
+
+
 def measured(
     con: duckdb.DuckDBPyConnection,
     name: str,
     by: Sequence[str],
     days: Mapping[str, date],
     schools: Collection[int],
+    filters: Sequence[Filter] = (),
     *,
     personal: bool,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The columns and the rows of a measure, a row for each group. The last columns are the value, the number
-    of students and a note; a small group has neither number.
+    """The columns and the rows of a measure, a row for each group. The last columns are the value, its
+    numerator and denominator, the number of students and a note; a small group has none of these numbers.
 
     Args:
         con: On a published file.
         by: Dimensions.
         days: `since` and `until`, both included; a missing one sets no limit.
         schools: Only these; none: all.
+        filters: Only rows that fit all of them.
         personal: Whether groups may be single people.
 
     Raises Unanswerable, duckdb.Error."""
-    _check(con, name, by, days, personal=personal)
-    arguments = [f'"by" := [{", ".join(map(literal, by))}]']
-    arguments += [f"{key} := DATE {literal(day.isoformat())}" for key, day in days.items()]
+    time_column = _check(con, name, by, days, filters, personal=personal)
+    conditions = [chosen.condition for chosen in filters]
+    conditions += [f"{time_column} {SINCE_UNTIL[key]} DATE {literal(str(day))}" for key, day in days.items()]
     if schools:
-        arguments.append(f"schools := {sorted(schools)}")
-    result = con.execute(f"SELECT * EXCLUDE (metric) FROM marts.metric_{name}({', '.join(arguments)})")
-    columns = [column for column, *_ in result.description or ()]
+        conditions.append(f"school_id IN ({', '.join(map(str, sorted(schools)))})")
+    split = f"CAST([{', '.join(map(literal, by))}] AS VARCHAR[])"
+    try:
+        result = con.execute(f"SELECT * EXCLUDE (metric) FROM ({query_of(name, split, conditions)})")
+    except duckdb.ConversionException as error:
+        [problem, *_] = str(error).splitlines()
+        raise Unanswerable(f"a value of a filter does not fit its column: {problem}") from error
+    columns = [column for column, *_ in result.description or ()][: -len(NUMBERS)]
     rows = result.fetchall()
     [(of_schools,)] = con.execute(SMALLEST).fetchall()
-    smallest = 0 if any(map(_is_personal, by)) else max(SMALL_GROUP, int(of_schools or 0))
+    is_personal = any(map(_is_personal, by)) or any(
+        chosen.column in _personal_columns() for chosen in filters
+    )
+    smallest = 0 if is_personal else max(SMALL_GROUP, int(of_schools or 0))
     # Without a split, a measure that nothing is known of is a row, too.
-    rows = rows or ([(None, None)] if not by else [])
-    return [*columns[:-2], name, "students", "note"], [_noted(row, smallest) for row in rows]
+    rows = rows or ([(None,) * len(NUMBERS)] if not by else [])
+    noted = [(*row[: len(columns)], *_noted(row[len(columns) :], smallest)) for row in rows]
+    return [*columns, name, "numerator", "denominator", "students", "note"], noted
 
 
 def _is_personal(dimension: str) -> bool:
@@ -68,18 +103,35 @@ def _is_personal(dimension: str) -> bool:
     return dimension in dimensions and dimensions[dimension].is_personal
 
 
-def _noted(row: tuple[Any, ...], smallest: int) -> tuple[Any, ...]:
-    """A row with its note. Of fewer students than `smallest`, it has neither the value nor their number."""
-    *group, value, students = row
+def _personal_columns() -> set[str]:
+    """The columns that only dimensions of single people have."""
+    columns: dict[bool, set[str]] = {True: set(), False: set()}
+    for dimension in catalogue().dimensions.values():
+        columns[dimension.is_personal].update(dimension.columns)
+    return columns[True] - columns[False]
+
+
+def _noted(numbers: tuple[Any, ...], smallest: int) -> tuple[Any, ...]:
+    """The numbers of a group and a note. Of fewer students than `smallest` no number is shown."""
+    value, students, numerator, denominator = numbers
     if students is not None and 0 < students < smallest:
-        return (*group, None, None, SMALL.format(smallest))
-    return (*group, value, students, NOT_KNOWN if value is None else "")
+        return None, None, None, None, SMALL.format(smallest)
+    if value is None:
+        return None, None, None, students, NOT_KNOWN
+    return value, numerator, denominator, students, ""
 
 
 def _check(
-    con: duckdb.DuckDBPyConnection, name: str, by: Sequence[str], days: Mapping[str, date], *, personal: bool
-) -> None:
-    measures = {
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    by: Sequence[str],
+    days: Mapping[str, date],
+    filters: Sequence[Filter],
+    *,
+    personal: bool,
+) -> str | None:
+    """The column with the day of a row; None: rows have none. Raises Unanswerable, duckdb.Error."""
+    measures: dict[str, tuple[list[str], str | None]] = {
         metric: (dimensions, time_column)
         for metric, dimensions, time_column in con.execute(
             "SELECT metric, dimensions, time_column FROM quality.metrics"
@@ -96,10 +148,13 @@ def _check(
         if dimension not in dimensions:
             raise Unanswerable(f"{name} cannot be split by {dimension}; {_near(dimension, dimensions)}")
         if _is_personal(dimension) and not personal:
-            raise Unanswerable(
-                f"a split by {dimension} shows single people: it needs --personal, or mcp.personal of "
-                "campus.yaml for an assistant"
-            )
+            raise Unanswerable(PERSONAL.format(f"a split by {dimension}"))
+    columns = {column for dimension in dimensions for column in catalogue().dimensions[dimension].columns}
+    for column in (chosen.column for chosen in filters):
+        if column not in columns:
+            raise Unanswerable(f"{name} cannot be filtered by {column}; {_near(column, sorted(columns))}")
+        if column in _personal_columns() and not personal:
+            raise Unanswerable(PERSONAL.format(f"a filter on {column}"))
     needs = catalogue().metrics[name].needs if name in catalogue().metrics else []
     if lacking := set(needs).difference(by):
         raise Unanswerable(f"{name} counts anew in each {min(lacking)}: split it by {min(lacking)} too")
@@ -109,6 +164,7 @@ def _check(
         raise Unanswerable(
             f"{name} has no days, so --since and --until do not apply; split it by semester instead"
         )
+    return time_column
 
 
 def _near(name: str, names: Sequence[str]) -> str:

@@ -78,8 +78,12 @@ class Metric(_Part):
     needs: list[str] = []
     #: SQL for the rows whose students are behind the value, so that a small group of them is recognized.
     counted: str = "true"
-    #: An SQL aggregate over the columns of the base. Null: not known.
-    expression: str
+    #: SQL aggregates over the columns of the base: the value is `factor` times the quotient.
+    numerator: str | None = None
+    denominator: str | None = None
+    factor: int = 1
+    #: An SQL aggregate for a measure that is no quotient. Null: not known.
+    aggregate: str | None = None
     unit: Literal["percent", "students", "days"] | None = None
     #: Decimals that are shown.
     decimals: int
@@ -89,6 +93,20 @@ class Metric(_Part):
     profile: Literal["default"] | None = None
     #: The seed with the thresholds of the definition.
     thresholds: str | None = None
+
+    @model_validator(mode="after")
+    def _check_value(self) -> Metric:
+        if (self.aggregate is None) != (self.numerator is not None and self.denominator is not None):
+            raise ValueError("a measure has either a numerator and a denominator, or an aggregate")
+        return self
+
+    @property
+    def expression(self) -> str:
+        """SQL for the value."""
+        if self.aggregate is not None:
+            return self.aggregate
+        factor = f"{self.factor} * " if self.factor != 1 else ""
+        return f"{factor}{self.numerator} / nullif({self.denominator}, 0)"
 
     def shown(self, type: str | None = None) -> str:
         """SQL for the value with the decimals that are shown, or as a type. Rounds half up, as the marts do:
@@ -122,6 +140,14 @@ class Place(_Part):
     condition: str = "true"
 
 
+class Synonyms(_Part):
+    """Words that people use for what the catalogue and the dictionary call otherwise."""
+
+    words: list[str]
+    #: The words of names and meanings.
+    mean: list[str]
+
+
 class Catalogue(_Part):
     """All measures, with what they can be split by."""
 
@@ -129,6 +155,7 @@ class Catalogue(_Part):
     bases: dict[str, Base]
     metrics: dict[str, Metric]
     places: list[Place]
+    thesaurus: list[Synonyms]
 
     @model_validator(mode="after")
     def _check_names(self) -> Catalogue:
@@ -149,6 +176,16 @@ class Catalogue(_Part):
         """The dimensions that a measure can be split by: those whose columns its base has."""
         columns = self.bases[self.metrics[name].base].columns.keys()
         return {key: value for key, value in self.dimensions.items() if columns >= set(value.columns)}
+
+    def meant_by(self, text: str) -> list[str]:
+        """The words of names and meanings for those of a text that people use instead."""
+        lowered = text.lower()
+        return [
+            meaning
+            for synonyms in self.thesaurus
+            if any(re.search(rf"(?<![a-z]){re.escape(word)}", lowered) for word in synonyms.words)
+            for meaning in synonyms.mean
+        ]
 
     def shown_in(self) -> dict[tuple[str, str, str], str]:
         """The measure of each column that shows one, by schema, table and column."""

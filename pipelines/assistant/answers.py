@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from math import log
 from typing import Any
 
 from pipelines.assistant.session import Session
 from pipelines.assistant.statements import Refused
 from warehouse.identifiers import quoted, relation
+from warehouse.metrics import catalogue
 
 TABLES = """
     SELECT schema_name || '.' || table_name AS name, description, label_zh
@@ -42,8 +44,8 @@ SOURCES = """
     WHERE schema_name || '.' || table_name = $name AND column_name = $column
 """
 METRICS = """
-    SELECT metric, label_en, label_zh, definition, definition_zh, expression, unit, dimensions, shown_in,
-        schema_name || '.' || table_name AS table_name
+    SELECT metric, label_en, label_zh, definition, definition_zh, expression, unit, dimensions, time_column,
+        shown_in, schema_name || '.' || table_name AS table_name
     FROM quality.metrics
 """
 ENTRIES = """
@@ -58,6 +60,16 @@ MOST_VALUES = 20
 MOST_ROWS = 5_000_000
 MOST_MATCHES = 10
 CHINESE = re.compile(r"[\u4e00-\u9fff]+")
+#: What the name of a table says before the thing that its rows are.
+KIND = re.compile(r"^\w+\.(dim_|fct_|bridge_)?")
+#: Words of questions that say nothing about what is looked for.
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "and are did does each for from had has have how many most much show that the their there these this "
+        "was were what when where which who whom whose why with",
+    )
+)
 
 
 def _rows_if(session: Session, table: str, query: str, **parameters: Any) -> list[dict[str, Any]]:
@@ -102,16 +114,41 @@ def describe_table(session: Session, name: str) -> dict[str, Any]:
     }
 
 
-def find(session: Session, words: str) -> dict[str, list[dict[str, Any]]]:
-    """Measures, and tables with the columns that fit, by words of their names and meanings, best first.
+def find(session: Session, words: str) -> dict[str, Any]:
+    """Measures, and tables with the columns that fit, by words of their names and meanings, best first. Words
+    of the catalogue's thesaurus stand for those that names and meanings use.
 
     A word that few tables have counts more, and a name more than a meaning. Words count by their first
     letters, and Chinese ones by each pair of characters."""
-    stems, texts, columns = (
-        _stems(words),
-        defaultdict[str, list[str]](list),
-        defaultdict[str, list[str]](list),
-    )
+    stems = _stems(" ".join([words, *catalogue().meant_by(words)]))
+    metrics = _fitting_metrics(session, stems)
+    tables, columns = _fitting_tables(session, stems)
+    best = [table | {"columns": columns[table["name"]][:MOST_VALUES]} for table in tables[:MOST_MATCHES]]
+    is_cut = {
+        f"metrics beyond {MOST_MATCHES}": len(metrics) > MOST_MATCHES,
+        f"tables beyond {MOST_MATCHES}": len(tables) > MOST_MATCHES,
+        f"columns of a table beyond {MOST_VALUES}": any(
+            len(columns[table["name"]]) > MOST_VALUES for table in best
+        ),
+    }
+    cut = [text for text, applies in is_cut.items() if applies]
+    return {"metrics": metrics[:MOST_MATCHES], "tables": best, "cut": cut}
+
+
+def _fitting_metrics(session: Session, stems: Collection[str]) -> list[dict[str, Any]]:
+    fitting = [
+        (sum(_has(" ".join(map(str, metric.values())).lower(), stem) for stem in stems), metric)
+        for metric in list_metrics(session)
+    ]
+    ranked = sorted(fitting, key=lambda entry: -entry[0])
+    return [metric for count, metric in ranked if count]
+
+
+def _fitting_tables(
+    session: Session, stems: Collection[str]
+) -> tuple[list[dict[str, Any]], Mapping[str, list[str]]]:
+    """The tables, best first, and the columns that fit by table."""
+    texts, columns = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for entry in session.rows(ENTRIES):
         table, column = entry["table_name"], entry["column_name"]
         text = f"{column or table} {entry['label_zh'] or ''} {entry['description'] or ''}".lower()
@@ -120,25 +157,19 @@ def find(session: Session, words: str) -> dict[str, list[dict[str, Any]]]:
             columns[table].append(column)
     scores = dict.fromkeys(texts, 0.0)
     for stem in stems:
-        counts = {table: sum(_has(text, stem) for text in own) for table, own in texts.items()}
+        counts = {table: sum(_has(text, stem) for text in of_table) for table, of_table in texts.items()}
         tables = sum(map(bool, counts.values()))
         for table, count in counts.items():
             if count:
-                in_name = _has(f"{table.replace('_', ' ')} {texts[table][0]}", stem)
-                scores[table] += log(len(texts) / tables) * (1 + 2 * in_name + count / len(texts[table]))
+                in_name = _has(f"{table} {texts[table][0]}", stem)
+                name = KIND.sub("", table).split("_")
+                of_name = sum(_has(word, stem) for word in name) / len(name)
+                weight = 1 + 2 * in_name + 3 * of_name + count / len(texts[table])
+                scores[table] += log(len(texts) / tables) * weight
     for table in scores:
         scores[table] *= 1.5 if table.startswith("marts.") else 1
-    best = sorted((table for table in scores if scores[table]), key=lambda table: -scores[table])
-    about = {table["name"]: table for table in session.rows(TABLES)}
-    metrics = [
-        metric
-        for metric in list_metrics(session)
-        if any(_has(" ".join(map(str, metric.values())).lower(), stem) for stem in stems)
-    ]
-    return {
-        "metrics": metrics[:MOST_MATCHES],
-        "tables": [about[table] | {"columns": columns[table][:MOST_VALUES]} for table in best[:MOST_MATCHES]],
-    }
+    fitting = [table for table in session.rows(TABLES) if scores[table["name"]]]
+    return sorted(fitting, key=lambda table: -scores[table["name"]]), columns
 
 
 def explain(session: Session, table: str, column: str) -> dict[str, Any]:
@@ -187,7 +218,8 @@ def _as_of(session: Session, resources: list[str] | None) -> str | None:
 
 def _stems(words: str) -> set[str]:
     """The beginnings of English words in lower case, and the pairs of neighbouring Chinese characters."""
-    stems = {word[:5] for word in re.findall(r"[a-z0-9]{3,}", words.lower())}
+    english = set(re.findall(r"[a-z0-9]{3,}", words.lower())) - STOP_WORDS
+    stems = {word[:5] for word in english}
     for text in CHINESE.findall(words):
         stems |= {text[start : start + 2] for start in range(max(1, len(text) - 1))}
     return stems

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
 import resource
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from datetime import date
+from decimal import Decimal
+from importlib.metadata import version
+from itertools import islice
+from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from anyio import to_thread
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from pydantic import ValidationError
 
-from pipelines.assistant.answers import describe_table, explain, find, list_metrics, list_tables
 from pipelines.assistant.guide import GUIDE
-from pipelines.assistant.session import Answer, Session, session
+from pipelines.assistant.session import Session, session
 from pipelines.assistant.statements import Refused
+from pipelines.assistant.tools import TOOLS, Arguments
 from pipelines.settings.options import AssistantOptions
 from warehouse.load.logs.load_log import now
-from warehouse.metrics import catalogue
 from warehouse.published.shards import PublicationBroken, Published, read_manifest
 
 #: The log of questions, in the home, and the size from which a start moves it aside.
 LOG = Path("assistant") / "questions.jsonl"
 LOG_BYTES = 5_000_000
-#: Texts, comments, quoted and Chinese names and long numbers in a statement: the log leaves them out, since
-#: they may be of people, as it does the words of `find`.
-TEXTS = re.compile(
-    r"""e?'(?:[^'\\]|''|\\.)*(?:'|\Z)|"[^"]*(?:"|\Z)|\$(\w*)\$.*?(?:\$\1\$|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"""
-    r"""|[^\x00-\x7f]+|\d{4,}""",
-    re.DOTALL | re.IGNORECASE,
-)
 #: Memory of the process beyond what it has when the file is open and what DuckDB counts.
 HEADROOM = 1 << 30
 
-Result = TypeVar("Result")
+NOT_PUBLISHED = "there is no published file: the operator makes it by `campus sync` or `campus build`"
+#: Characters of a text and items of a list. The rest is cut.
+LONGEST = 1000
 
 
 class Assistant:
@@ -55,17 +55,31 @@ class Assistant:
         """Close the published file."""
         self._open.close()
 
-    def answer(self, tool: str, question: dict[str, Any], work: Callable[[Session], Result]) -> Result:
-        """Do the work of a tool, and log the question. Raises ToolError with a message for the assistant."""
-        began, problem = time.monotonic(), None
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of a tool. Logs the question. Raises Refused with a message for the assistant."""
+        began, problem, question = time.monotonic(), None, {}
         try:
+            if tool not in TOOLS:
+                raise Refused(f"there is no tool of this name, only: {', '.join(TOOLS)}")
+            parsed = _arguments(tool, arguments)
+            question = parsed.question()
             with self._lock:
-                return work(self._current())
+                return _finished(TOOLS[tool].work(self._current(), parsed), self._options.bytes)
         except (Refused, OSError, PublicationBroken, RecursionError, MemoryError, duckdb.Error) as error:
             problem = type(error).__name__
-            raise ToolError(str(error) or problem) from error
+            is_absent = isinstance(error, FileNotFoundError)
+            raise Refused(NOT_PUBLISHED if is_absent else str(error) or problem) from error
         finally:
-            self._write(tool, question, time.monotonic() - began, problem)
+            name = tool if tool in TOOLS else "…"
+            self._write(name, question, time.monotonic() - began, problem)
+
+    def tables(self) -> list[str]:
+        """The tables that may be asked about; none while there is no published file."""
+        try:
+            with self._lock:
+                return sorted(self._current().tables)
+        except (OSError, PublicationBroken, duckdb.Error):
+            return []
 
     def _current(self) -> Session:
         """The session on the publication in place; a new one after each publication."""
@@ -98,87 +112,122 @@ def serve(published: Published, options: AssistantOptions, home: Path) -> None:
         log.replace(log.with_suffix(".jsonl.1"))
     log.touch(mode=0o600)
     assistant = Assistant(published, options, log)
+
+    async def run() -> None:
+        async with stdio_server() as (requests, answers):
+            protocol = server(assistant, version("campus-warehouse"))
+            await protocol.run(requests, answers, protocol.create_initialization_options())
+
     try:
-        server(assistant, options).run("stdio")
+        asyncio.run(run())
     finally:
         assistant.close()
 
 
-def server(assistant: Assistant, options: AssistantOptions) -> MCPServer[Any]:
-    """The server with its tools, whose docstrings an assistant reads."""
-    made: MCPServer[Any] = MCPServer("campus", instructions=GUIDE, log_level="ERROR")
+def server(assistant: Assistant, version: str) -> Server[Any]:
+    """The protocol's side of an assistant: its tools, and each call of one."""
 
-    @made.tool(name="list_tables")
-    def _list_tables() -> dict[str, Any]:
-        """All tables with their meanings in English and their names in Chinese."""
-        return {"tables": assistant.answer("list_tables", {}, list_tables)}
+    async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        tables = await to_thread.run_sync(assistant.tables)
+        return types.ListToolsResult(tools=described_tools(tables))
 
-    @made.tool(name="describe_table")
-    def _describe_table(table: str) -> dict[str, Any]:
-        """Meaning, number of rows, age of the data (as_of), keys and columns of a table such as
-        marts.early_warning. Columns with few values list them."""
-        return assistant.answer(
-            "describe_table", {"table": _masked(table)}, lambda session: describe_table(session, table)
-        )
+    async def call_tool(_: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            answer = await to_thread.run_sync(assistant.answer, call.name, call.arguments or {})
+        except Refused as refusal:
+            return types.CallToolResult(content=[_text(str(refusal))], is_error=True)
+        lists = {key: value for key, value in answer.items() if isinstance(value, list) and key != "cut"}
+        counts = ", ".join(f"{len(value)} {key}" for key, value in lists.items())
+        summary = "; ".join([counts, *(f"cut: {cut}" for cut in answer["cut"])])
+        return types.CallToolResult(content=[_text(summary)], structured_content=answer)
 
-    @made.tool(name="find")
-    def _find(words: str) -> dict[str, Any]:
-        """Tables, columns and metrics by words of their names and meanings, in English or Chinese."""
-        return assistant.answer("find", {}, lambda session: find(session, words))
-
-    @made.tool(name="explain")
-    def _explain(table: str, column: str) -> dict[str, Any]:
-        """What a number means: the definition of a column, its unit, where its values come from, and what the
-        checks of its table found."""
-        return assistant.answer(
-            "explain",
-            {"table": _masked(table), "column": _masked(column)},
-            lambda session: explain(session, table, column),
-        )
-
-    @made.tool(name="list_metrics")
-    def _list_metrics() -> dict[str, Any]:
-        """The measures, such as attendance_rate, with definitions and the dimensions that split them."""
-        return {"metrics": assistant.answer("list_metrics", {}, list_metrics)}
-
-    @made.tool(name="metric")
-    def _metric(
-        name: str, by: list[str] | None = None, since: date | None = None, until: date | None = None
-    ) -> dict[str, Any]:
-        """A measure of list_metrics, a row for each group of the dimensions in `by`, from and up to a day.
-        Use it rather than your own SQL. Groups of few students have no value, and the note says so."""
-        days = {key: day for key, day in (("since", since), ("until", until)) if day is not None}
-        measures = catalogue()
-        question = {
-            # What is no measure and no dimension may be a name.
-            "metric": name if name in measures.metrics else "…",
-            "by": [dimension if dimension in measures.dimensions else "…" for dimension in by or ()],
-            **{key: str(day) for key, day in days.items()},
-        }
-        return _rows(
-            assistant.answer("metric", question, lambda session: session.measure(name, by or (), days))
-        )
-
-    def query(sql: str) -> dict[str, Any]:
-        return _rows(assistant.answer("query", {"sql": _masked(sql)}, lambda session: session.ask(sql)))
-
-    made.add_tool(
-        query,
-        name="query",
-        description=(
-            "Run one SELECT in DuckDB's SQL on the tables of list_tables, with their schemas. At most "
-            f"{options.rows} rows come back; is_cut says that there are more. Null means not known."
-        ),
+    return Server(
+        "campus", version=version, instructions=GUIDE, on_list_tools=list_tools, on_call_tool=call_tool
     )
-    return made
 
 
-def _masked(text: str) -> str:
-    return TEXTS.sub("'…'", text)
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
 
 
-def _rows(answer: Answer) -> dict[str, Any]:
-    return {"columns": answer.columns, "rows": answer.rows, "is_cut": answer.is_cut}
+def described_tools(tables: Sequence[str]) -> list[types.Tool]:
+    """The tools as the protocol describes them. `tables`: those that may be asked about."""
+    described = []
+    for name, tool in TOOLS.items():
+        arguments = tool.arguments.model_json_schema(by_alias=True)
+        if "table" in arguments["properties"]:
+            arguments["properties"]["table"]["enum"] = list(tables)
+        described.append(
+            types.Tool(
+                name=name,
+                description=tool.description,
+                input_schema=arguments,
+                output_schema=tool.answer.model_json_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+                ),
+            )
+        )
+    return described
+
+
+def _arguments(name: str, arguments: Mapping[str, Any]) -> Arguments:
+    """The arguments of a tool. Raises Refused."""
+    try:
+        return TOOLS[name].arguments.model_validate(arguments)
+    except ValidationError as error:
+        problems = [
+            f"there is no argument {_path(problem['loc'])}"
+            if problem["type"] == "extra_forbidden"
+            else f"{_path(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
+            for problem in error.errors()
+        ]
+        takes = ", ".join(TOOLS[name].arguments.model_fields) or "no arguments"
+        raise Refused(f"{'; '.join(problems)[:LONGEST]}. {name} takes {takes}") from error
+
+
+def _path(names: Sequence[str | int]) -> str:
+    return ".".join(map(str, names))
+
+
+def as_json(value: Any, cut: set[str]) -> Any:
+    """A value as JSON has it. Null and what is not a number are null; `cut` gets what it lacks."""
+    if isinstance(value, Decimal | float):
+        return float(value) if isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, list | tuple | dict):
+        if len(value) > LONGEST:
+            cut.add(f"lists beyond {LONGEST} items")
+        if isinstance(value, dict):
+            return {str(key): as_json(part, cut) for key, part in islice(value.items(), LONGEST)}
+        return [as_json(item, cut) for item in value[:LONGEST]]
+    text = str(value)
+    if len(text) > LONGEST:
+        cut.add(f"texts beyond {LONGEST} characters")
+    return text[:LONGEST]
+
+
+def _finished(answer: Mapping[str, Any], most_bytes: int) -> dict[str, Any]:
+    """An answer as it is sent: as JSON, in at most `most_bytes`, with what it lacks."""
+    cut = set(answer.get("cut", ()))
+    sent = {
+        key: [as_json(entry, cut) for entry in value] if isinstance(value, list) else as_json(value, cut)
+        for key, value in answer.items()
+        if key != "cut"
+    }
+    excess = _size(sent) - most_bytes
+    lists = [value for value in sent.values() if isinstance(value, list)]
+    if excess > 0:
+        cut.add(f"what goes beyond {most_bytes} bytes")
+    for entries in sorted(lists, key=_size, reverse=True):
+        while entries and excess > 0:
+            excess -= _size(entries.pop())
+    return {**sent, "is_cut": bool(cut), "cut": sorted(cut)}
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
 
 
 def _generation(published: Published) -> object:

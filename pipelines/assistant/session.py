@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
-from itertools import islice
-from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import duckdb
 
 from exports.suppression import shown
 from pipelines.assistant.statements import Refused, check_statement
-from pipelines.measures import Unanswerable, measured
+from pipelines.measures import Filter, Unanswerable, measured
 from pipelines.settings.options import AssistantOptions
 from warehouse.identifiers import literal, relation
 from warehouse.privacy import PERSONAL
@@ -46,7 +44,7 @@ TYPES = """
 """
 #: The entries of the dictionary about what an assistant sees.
 DICTIONARY = """
-    CREATE TABLE assistant.quality.dictionary AS
+    CREATE TABLE assistant.quality.visible_entries AS
     SELECT entry.* FROM campus.quality.dictionary AS entry
     SEMI JOIN (
         SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE database_name = 'assistant'
@@ -56,17 +54,6 @@ DICTIONARY = """
     ON entry.schema_name = visible.schema_name AND entry.table_name = visible.table_name
         AND entry.column_name IS NOT DISTINCT FROM visible.column_name
 """
-#: Characters of a text and items of a list. The rest is cut.
-LONGEST = 1000
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The rows of a query. `is_cut`: there are more."""
-
-    columns: list[str]
-    rows: list[list[Any]]
-    is_cut: bool
 
 
 @dataclass(frozen=True)
@@ -79,28 +66,57 @@ class Session:
     #: On the whole published file, for the server's own measures alone.
     whole: duckdb.DuckDBPyConnection
 
-    def ask(self, statement: str) -> Answer:
-        """Run one SELECT. Raises Refused, also if it takes too long or too much memory."""
+    def ask(self, statement: str) -> dict[str, Any]:
+        """The columns and rows of one SELECT. Raises Refused, also for one that takes too much."""
         with self.limited(self.con):
             check_statement(self.con, statement, self.tables)
-            done = self.con.execute(statement)
-            columns = [name for name, *_ in done.description or ()]
-            return self._answer(columns, done.fetchmany(self.options.rows + 1))
+            result = self.con.execute(statement)
+            columns = [name for name, *_ in result.description or ()]
+            return self._first(columns, result.fetchmany(self.options.rows + 1))
 
-    def measure(self, name: str, by: Sequence[str], days: Mapping[str, date]) -> Answer:
-        """A measure of the catalogue, split by dimensions. Raises Refused."""
+    def measure(
+        self,
+        name: str,
+        by: Sequence[str],
+        days: Mapping[str, date],
+        schools: Collection[int],
+        filters: Sequence[Filter],
+        order: Sequence[str],
+        limit: int | None,
+    ) -> dict[str, Any]:
+        """The columns and rows of a measure of the catalogue.
+
+        Args:
+            by, days, schools, filters: As those of pipelines.measures.measured.
+            order: Columns to sort by, the first one first; with a minus before it, the greatest value first.
+            limit: Rows of the answer; None: as the settings say.
+
+        Raises Refused."""
         with self.limited(self.whole):
-            return self._answer(*measured(self.whole, name, by, days, (), personal=self.options.personal))
+            columns, rows = measured(
+                self.whole, name, by, days, schools, filters, personal=self.options.personal
+            )
+        for key in reversed(order):
+            column = key.removeprefix("-")
+            if column not in columns:
+                raise Refused(f"the answer has no column {column} to sort by, only: {', '.join(columns)}")
+            index, is_descending = columns.index(column), key.startswith("-")
+            # Numbers that are hidden do not show by where their rows stand.
+            known_rows = [row for row in rows if row[index] is not None]
+            hidden_rows = [row for row in rows if row[index] is None]
+            rows = sorted(known_rows, key=itemgetter(index), reverse=is_descending) + hidden_rows
+        return self._first(columns, rows[:limit])
 
     def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """The rows of a query of the server's own."""
-        done = self.con.execute(query, parameters)
-        names = [name for name, *_ in done.description or ()]
-        return [dict(zip(names, map(cell, row), strict=True)) for row in done.fetchall()]
+        result = self.con.execute(query, parameters)
+        names = [name for name, *_ in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-    def _answer(self, columns: list[str], rows: Sequence[Sequence[Any]]) -> Answer:
-        shown_rows = rows[: self.options.rows]
-        return Answer(columns, [list(map(cell, row)) for row in shown_rows], len(rows) > len(shown_rows))
+    def _first(self, columns: list[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        most = self.options.rows
+        cut = [f"rows beyond {most}"] if len(rows) > most else []
+        return {"columns": columns, "rows": list(map(list, rows[:most])), "cut": cut}
 
     @contextmanager
     def limited(self, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
@@ -119,20 +135,6 @@ class Session:
             raise Refused(str(error)) from error
         finally:
             alarm.cancel()
-
-
-def cell(value: Any) -> Any:
-    """A value as JSON has it. Null and what is not a number are null; a long text is cut."""
-    if isinstance(value, Decimal | float):
-        return float(value) if isfinite(value) else None
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, list | tuple):
-        return list(map(cell, value[:LONGEST]))
-    if isinstance(value, dict):
-        return {str(key): cell(own) for key, own in islice(value.items(), LONGEST)}
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 @contextmanager
@@ -161,8 +163,9 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
                 f"CREATE VIEW {DATABASE}.{relation(full)} AS "
                 f"SELECT {columns} FROM campus.{relation(full)} WHERE {table.condition}"
             )
-        con.execute(f"DROP VIEW {DATABASE}.quality.dictionary")
         con.execute(DICTIONARY)
+        con.execute(f"DROP VIEW {DATABASE}.quality.dictionary")
+        con.execute(f"ALTER TABLE {DATABASE}.quality.visible_entries RENAME TO dictionary")
         whole = con.cursor()
         whole.execute("USE campus")
         con.execute(f"USE {DATABASE}")

@@ -617,6 +617,9 @@ class AssistantOptions(Section):
 
     personal: bool = Field(False, description="Whether columns that name or describe a person are shown")
     rows: int = Field(200, ge=1, le=10_000, description="Rows of an answer")
+    bytes: int = Field(
+        100_000, ge=10_000, le=10_000_000, description="Bytes of an answer; what is beyond is cut"
+    )
     seconds: int = Field(20, ge=1, le=600, description="Seconds that a query may take")
     memory_limit: str = Field("1GB", pattern=MEMORY, description="Memory that DuckDB may use, such as 1GB")
 

@@ -18,6 +18,8 @@ from warehouse.lake.tables import Column, comments
 from warehouse.metrics import catalogue
 
 _LIST = pa.list_(pa.string())
+#: The list of the dimensions of a split in the SQL of a base (warehouse/metrics.py), and a macro's parameter.
+BY = '"by"'
 METRICS = Log(
     name="metrics",
     comment="The measures of marts, workbooks and the board: words, expression, and what splits them",
@@ -96,9 +98,29 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def macro_of(name: str) -> str:
-    """The statement that creates the table macro of a measure.
+    """The statement that creates the table macro of a measure."""
+    base = catalogue().bases[catalogue().metrics[name].base]
+    parameters = ['"by" := []', "schools := NULL"]
+    conditions = ["(schools IS NULL OR list_contains(schools, school_id))"]
+    if base.time_column is not None:
+        parameters += ["since := NULL", "until := NULL"]
+        conditions += [
+            f"(since IS NULL OR {base.time_column} >= CAST(since AS DATE))",
+            f"(until IS NULL OR {base.time_column} <= CAST(until AS DATE))",
+        ]
+    return f"""
+        CREATE OR REPLACE MACRO marts.metric_{name}({", ".join(parameters)}) AS TABLE
+        {query_of(name, BY, conditions)}
+    """
 
-    It shows the columns of each dimension in `by`, the value, and the number of students in the group."""
+
+def query_of(name: str, by: str, conditions: Sequence[str]) -> str:
+    """The SELECT of a measure: a row for each group, with the columns of each dimension in `by`, the value,
+    the number of students, and the numerator and the denominator of a quotient.
+
+    Args:
+        by: SQL of a list of dimensions.
+        conditions: SQL over the columns of the base. Only rows for which all are true count."""
     metric, dimensions = catalogue().metrics[name], catalogue().dimensions_of(name)
     base = catalogue().bases[metric.base]
     users = {
@@ -106,17 +128,7 @@ def macro_of(name: str) -> str:
         for column in base.columns
     }
     columns = [column for column, keys in users.items() if keys]
-    masks = (f'list_has_any("by", {_texts(users[column])})' for column in columns)
-    parameters, conditions = (
-        ['"by" := []', "schools := NULL"],
-        ["(schools IS NULL OR list_contains(schools, school_id))"],
-    )
-    if base.time_column is not None:
-        parameters += ["since := NULL", "until := NULL"]
-        conditions += [
-            f"(since IS NULL OR {base.time_column} >= CAST(since AS DATE))",
-            f"(until IS NULL OR {base.time_column} <= CAST(until AS DATE))",
-        ]
+    masks = (f"list_has_any({by}, {_texts(users[column])})" for column in columns)
     refusal = f"{name} can be split by {', '.join(dimensions)}"
     if metric.needs:
         refusal += f", and always by {', '.join(metric.needs)}"
@@ -124,23 +136,24 @@ def macro_of(name: str) -> str:
     people = f"count(DISTINCT (school_id, student_id)) FILTER ({metric.counted})"
     students = people if base.counts_people else "CAST(NULL AS BIGINT)"
     return f"""
-        CREATE OR REPLACE MACRO marts.metric_{name}({", ".join(parameters)}) AS TABLE
         SELECT
             COLUMNS(list_where({_texts(["metric", *columns])}, [true, {", ".join(masks)}])),
             {metric.shown()} AS value,
-            {students} AS students
+            {students} AS students,
+            CAST({metric.numerator or "NULL"} AS DOUBLE) AS numerator,
+            CAST({metric.denominator or "NULL"} AS DOUBLE) AS denominator
         FROM (
             SELECT
                 CASE
-                    WHEN list_has_all({_texts(list(dimensions))}, "by")
-                        AND list_has_all("by", CAST({_texts(metric.needs)} AS VARCHAR[]))
+                    WHEN list_has_all({_texts(list(dimensions))}, {by})
+                        AND list_has_all({by}, CAST({_texts(metric.needs)} AS VARCHAR[]))
                     THEN {literal(name)}
                     ELSE error({literal(refusal)})
                 END AS metric,
                 *
-            FROM ({base.query})
+            FROM ({base.query.replace(BY, by)})
         )
-        WHERE {" AND ".join(conditions)}
+        WHERE {" AND ".join(conditions) or "true"}
         GROUP BY ALL
         ORDER BY ALL
     """

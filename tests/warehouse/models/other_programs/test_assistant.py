@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from click.testing import CliRunner
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from pipelines.assistant.answers import describe_table, find
-from pipelines.assistant.server import LOG
-from pipelines.assistant.session import SCHEMAS, Session, cell, session
+from pipelines.assistant.server import LOG, Assistant, as_json, described_tools
+from pipelines.assistant.session import SCHEMAS, Session, session
 from pipelines.assistant.statements import Refused
 from pipelines.cli.main import main
 from pipelines.settings.options import AssistantOptions
@@ -81,10 +82,13 @@ def ask_process(home: Path, work: Callable[[Ask], Coroutine[Any, Any, None]], *o
         async with stdio_client(server) as (read, write), ClientSession(read, write) as client:
             start = await client.initialize()
             assert "Never guess a column" in (start.instructions or "")
+            assert start.server_info.version == version("campus-warehouse")
 
             async def ask(tool: str, **arguments: Any) -> Any:
                 answer = await client.call_tool(tool, arguments)
-                return answer.content[0].text if answer.is_error else json.loads(answer.content[0].text)
+                [text] = [part.text for part in answer.content]
+                assert answer.is_error or len(text) < 200, "the answer is sent once"
+                return text if answer.is_error else answer.structured_content
 
             await work(ask)
 
@@ -114,8 +118,9 @@ def test_a_client_finds_describes_asks_and_is_refused(home: Path) -> None:
         metrics = {metric["metric"]: metric for metric in (await ask("list_metrics"))["metrics"]}
         assert "class" in metrics["attendance_rate"]["dimensions"]
         rates = await ask("metric", name="attendance_rate", by=["school"], since="2000-01-01")
-        assert rates["columns"][-3:] == ["attendance_rate", "students", "note"]
-        assert [row[-3:] for row in rates["rows"]] == [[None, None, "fewer than 5 students"]]
+        numbers = ["attendance_rate", "numerator", "denominator", "students", "note"]
+        assert rates["columns"][-5:] == numbers
+        assert [row[-5:] for row in rates["rows"]] == [[None] * 4 + ["fewer than 5 students"]]
         assert "single people" in await ask("metric", name="attendance_rate", by=["student"])
         assert "similar: attendance_rate" in await ask("metric", name="atendance_rate")
 
@@ -172,7 +177,7 @@ def test_no_cell_of_any_table_names_a_person(home: Path) -> None:
     """Whatever is asked for: nothing that is visible has a name or a number of anybody."""
     with session(home / "campus.duckdb", AssistantOptions(rows=10_000)) as opened:
         seen = "\n".join(
-            json.dumps(opened.ask(f"FROM {table}").rows, ensure_ascii=False)
+            json.dumps(opened.ask(f"FROM {table}")["rows"], ensure_ascii=False, default=str)
             for table in opened.tables
             if table != "quality.dictionary"
         )
@@ -180,13 +185,13 @@ def test_no_cell_of_any_table_names_a_person(home: Path) -> None:
     assert not [person for person in PEOPLE if f'"{person}"' in seen]
     assert not classes & PERSONAL
     with session(home / "campus.duckdb", AssistantOptions(personal=True)) as opened:
-        names = opened.ask("SELECT student_name FROM core.dim_student ORDER BY ALL").rows
+        names = opened.ask("SELECT student_name FROM core.dim_student ORDER BY ALL")["rows"]
     assert ["王一"] in names, "as the operator allows it"
 
 
 def test_numbers_about_few_people_are_null(home: Path) -> None:
     with session(home / "campus.duckdb", AssistantOptions()) as opened:
-        small = opened.ask("SELECT students FROM marts.outcome_by_group WHERE is_suppressed").rows
+        small = opened.ask("SELECT students FROM marts.outcome_by_group WHERE is_suppressed")["rows"]
     with closing(duckdb.connect(str(home / "campus.duckdb"), read_only=True)) as con:
         hidden = con.execute("SELECT students FROM marts.outcome_by_group WHERE is_suppressed").fetchall()
     assert len(small) == len(hidden) > 0
@@ -196,13 +201,13 @@ def test_numbers_about_few_people_are_null(home: Path) -> None:
 def test_a_query_has_limits(home: Path) -> None:
     with session(home / "campus.duckdb", AssistantOptions(rows=2, seconds=1)) as opened:
         answer = opened.ask("SELECT unnest(range(5))")
-        assert answer.rows == [[0], [1]] and answer.is_cut
+        assert answer["rows"] == [[0], [1]] and answer["cut"] == ["rows beyond 2"]
         with pytest.raises(Refused, match="longer than 1 seconds"):
             opened.ask("SELECT count(*) FROM range(1000000000000)")
     with session(home / "campus.duckdb", AssistantOptions(memory_limit="100MB")) as opened:
         with pytest.raises(Refused, match="more memory"):
             opened.ask("SELECT len(list(number)) FROM range(300000000) AS numbers (number)")
-        assert opened.ask("SELECT 1").rows == [[1]], "the next question is answered"
+        assert opened.ask("SELECT 1")["rows"] == [[1]], "the next question is answered"
         with pytest.raises(duckdb.Error):
             opened.con.execute("FROM read_text('/etc/hostname')")
         with pytest.raises(duckdb.Error):
@@ -231,13 +236,164 @@ def test_a_question_of_the_guide_is_answered_from_the_descriptions(
         own = {name for table in tables for name, *_ in con.execute(f"FROM {table} LIMIT 0").description}
         direct = con.execute(query).fetchall()
     assert not set(re.findall(r"\w+", query)) & (own - described), "all columns are described"
-    assert opened.ask(query).rows == [list(map(cell, row)) for row in direct]
+    cut = set[str]()
+    assert as_json(opened.ask(query)["rows"], cut) == as_json(direct, cut) and not cut
 
 
 def test_the_guide_for_assistants_names_each_table(home: Path) -> None:
     printed = CliRunner().invoke(main, ["mcp", "--guide"], env={"CAMPUS_HOME": str(home)})
     assert printed.exit_code == 0 and printed.output.startswith("---\nname: campus\n")
     assert "- `marts.early_warning`: One row per student and semester" in printed.output
+
+
+@pytest.fixture
+def assistant(home: Path, tmp_path: Path) -> Iterator[Assistant]:
+    """An assistant whose log is `tmp_path / "log.jsonl"`."""
+    with closing(Assistant(home / "campus.duckdb", AssistantOptions(), tmp_path / "log.jsonl")) as assistant:
+        yield assistant
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        (
+            "metric",
+            {"name": "pass_rate", "school": 1},
+            "no argument school. metric takes name, by, schools, filters",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filter": "a", "group_by": []},
+            "no argument filter; there is no argument group_by",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filters": [{"column": "week", "is": 1}]},
+            "no argument filters.0.is",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filters": [{"column": "week"}]},
+            "give exactly one of equals, between and in",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filters": [{"column": "hobby", "equals": 1}]},
+            "cannot be filtered by hobby",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filters": [{"column": "student_id", "equals": 1}]},
+            "shows single people",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "filters": [{"column": "grade_level", "equals": "x"}]},
+            "does not fit its column",
+        ),
+        (
+            "metric",
+            {"name": "pass_rate", "order": ["rate"]},
+            "no column rate to sort by, only: pass_rate, numerator",
+        ),
+        ("metric", {"name": "pass_rate", "limit": 0}, "limit: Input should be greater than or equal to 1"),
+        ("metric", {}, "name: Field required"),
+        ("list_tables", {"schema": "marts"}, "no argument schema. list_tables takes no arguments"),
+        (
+            "query",
+            {"sql": f"SELECT '{'x' * 3_000_000}'"},
+            "sql: String should have at most 100000 characters",
+        ),
+        ("find", {"words": "x" * 1001}, "words: String should have at most 1000 characters"),
+        ("describe_table", {"table": "core.nothing"}, "there is no table core.nothing"),
+        ("delete", {}, "there is no tool of this name, only: list_tables, describe_table"),
+    ],
+)
+def test_what_a_tool_does_not_take_is_refused_and_logged(
+    assistant: Assistant, tmp_path: Path, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(Refused, match=re.escape(message)):
+        assistant.answer(tool, arguments)
+    [entry] = map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines())
+    assert entry["refused"] == "Refused" and len(str(entry)) < 300
+
+
+def test_an_answer_says_what_it_lacks(assistant: Assistant, home: Path, tmp_path: Path) -> None:
+    answers = {
+        "rows beyond 200": "SELECT unnest(range(201))",
+        "lists beyond 1000 items": "SELECT range(1001)",
+        "texts beyond 1000 characters": "SELECT string_agg('x', '') FROM range(1001)",
+        "what goes beyond 100000 bytes": (
+            "SELECT (SELECT string_agg('x', '') FROM range(900)) FROM range(150)"
+        ),
+    }
+    for cut, sql in answers.items():
+        answer = assistant.answer("query", {"sql": sql})
+        assert answer["is_cut"] and answer["cut"] == [cut]
+        assert len(json.dumps(answer)) <= 100_200
+    whole = assistant.answer(
+        "query", {"sql": "SELECT range(1000), (SELECT string_agg('x', '') FROM range(1000))"}
+    )
+    assert not whole["is_cut"] and whole["cut"] == []
+
+
+def test_each_tool_and_parameter_is_described(assistant: Assistant) -> None:
+    tools = {tool.name: tool for tool in described_tools(assistant.tables())}
+    for tool in tools.values():
+        assert tool.annotations and tool.annotations.read_only_hint and tool.description
+        assert tool.output_schema and {"is_cut", "cut"} <= tool.output_schema["properties"].keys()
+        assert tool.input_schema["additionalProperties"] is False
+        parts = [tool.input_schema, *tool.input_schema.get("$defs", {}).values()]
+        assert all(parameter["description"] for part in parts for parameter in part["properties"].values())
+    metric = tools["metric"].input_schema
+    assert "attendance_rate" in metric["properties"]["name"]["enum"]
+    assert "class" in metric["properties"]["by"]["items"]["enum"]
+    assert "is_current" in metric["$defs"]["Condition"]["properties"]["column"]["enum"]
+    assert "marts.early_warning" in tools["describe_table"].input_schema["properties"]["table"]["enum"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("旷课", "unexcused_rate"),
+        ("逃课最多的班", "unexcused_rate"),
+        ("truancy", "unexcused_rate"),
+        ("dropout", "at_risk_students"),
+        ("排名", "marts.grade_student_semester"),
+        ("ranking", "marts.grade_student_semester"),
+        ("homework", "core.fct_assessment_item"),
+        ("作业", "core.fct_assessment_item"),
+    ],
+)
+def test_words_that_people_use_lead_to_names(opened: Session, words: str, name: str) -> None:
+    matches = find(opened, words)
+    assert name in [metric["metric"] for metric in matches["metrics"]] + [
+        table["name"] for table in matches["tables"]
+    ]
+
+
+def test_a_metric_of_some_rows_is_that_of_the_catalogue(assistant: Assistant, home: Path) -> None:
+    """Schools, filters, order and limit."""
+    with closing(duckdb.connect(str(home / "campus.duckdb"), read_only=True)) as con:
+        expected = con.execute("""
+            SELECT date::VARCHAR, round(100 * taken / due, 2) AS recording_rate, taken, due FROM (
+                SELECT date, count(*) FILTER (state = 'recorded') AS taken, count(*) AS due
+                FROM marts.attendance_class_session
+                WHERE state IN ('recorded', 'unrecorded') AND weekday BETWEEN 1 AND 3 AND lesson IN (1, 2)
+                GROUP BY ALL
+            ) ORDER BY recording_rate DESC
+        """).fetchall()
+    filters = [{"column": "weekday", "between": [1, 3]}, {"column": "lesson", "in": [1, 2]}]
+    arguments = {"name": "recording_rate", "by": ["date"], "filters": filters, "order": ["-recording_rate"]}
+
+    def numbers(**options: Any) -> list[tuple[Any, ...]]:
+        return [tuple(row[:4]) for row in assistant.answer("metric", arguments | options)["rows"]]
+
+    assert numbers() == expected and len(expected) == 2
+    assert numbers(limit=1) == expected[:1]
+    assert numbers(filters=[{"column": "lesson", "equals": 1}, *filters]) != expected
+    # Some clients send lists as text.
+    assert numbers(schools="[2]") == [] and numbers(schools="[1]") == expected
 
 
 def test_without_a_published_file_the_command_says_what_to_do(tmp_path: Path) -> None:
