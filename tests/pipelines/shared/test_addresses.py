@@ -18,7 +18,11 @@ from pipelines.settings.settings import Settings, SettingsError, load_settings
 from pipelines.shared.addresses import HIDDEN, without_secrets
 from pipelines.shared.database import Database
 
-PASSWORDS = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=4, max_size=30)
+PROBLEM = "could not connect to"
+PASSWORDS = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=4, max_size=30).filter(
+    # A message hides the word that is the password, wherever it stands.
+    lambda password: password.casefold() not in f"{PROBLEM} <"
+)
 
 
 @given(PASSWORDS, st.sampled_from(["postgresql+psycopg2", "amqp", "rediss"]))
@@ -29,11 +33,9 @@ def test_no_password_of_a_url_is_told(password: str, scheme: str) -> None:
     for written in (password, quote(password), quote(password, safe=""), quote_plus(password)):
         address = f"{scheme}://campus:{written}@db.example:5432/campus"
         for form in (password, written, repr(password)[1:-1], quote(password, safe=""), quote_plus(password)):
-            message = without_secrets(
-                f'could not connect to <{address}>, password <{form}> of user "campus"', address
-            )
+            message = without_secrets(f'{PROBLEM} <{address}>, password <{form}> of user "campus"', address)
             assert f"<{form}>" not in message and f":{written}@" not in message
-            assert "could not connect to" in message
+            assert PROBLEM in message
 
 
 @given(PASSWORDS)
