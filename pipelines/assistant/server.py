@@ -24,16 +24,13 @@ from mcp.server.stdio import stdio_server
 from pydantic import ValidationError
 
 from pipelines.assistant.guide import GUIDE
+from pipelines.assistant.log import masked, open_log, write_question
 from pipelines.assistant.session import Session, session
 from pipelines.assistant.statements import Refused
 from pipelines.assistant.tools import TOOLS, Arguments
 from pipelines.settings.options import AssistantOptions
-from warehouse.load.logs.load_log import now
 from warehouse.published.shards import PublicationBroken, Published, read_manifest
 
-#: The log of questions, in the home, and the size from which a start moves it aside.
-LOG = Path("assistant") / "questions.jsonl"
-LOG_BYTES = 5_000_000
 #: Memory of the process beyond what it has when the file is open and what DuckDB counts.
 HEADROOM = 1 << 30
 
@@ -62,16 +59,17 @@ class Assistant:
             if tool not in TOOLS:
                 raise Refused(f"there is no tool of this name, only: {', '.join(TOOLS)}")
             parsed = _arguments(tool, arguments)
-            question = parsed.question()
             with self._lock:
-                return _finished(TOOLS[tool].work(self._current(), parsed), self._options.bytes)
+                opened = self._current()
+                question = parsed.question(opened.words)
+                return _finished(TOOLS[tool].work(opened, parsed), self._options.bytes)
         except (Refused, OSError, PublicationBroken, RecursionError, MemoryError, duckdb.Error) as error:
             problem = type(error).__name__
             is_absent = isinstance(error, FileNotFoundError)
             raise Refused(NOT_PUBLISHED if is_absent else str(error) or problem) from error
         finally:
-            name = tool if tool in TOOLS else "…"
-            self._write(name, question, time.monotonic() - began, problem)
+            name = masked(tool, TOOLS.keys())
+            write_question(self._log, name, question, time.monotonic() - began, problem)
 
     def tables(self) -> list[str]:
         """The tables that may be asked about; none while there is no published file."""
@@ -91,27 +89,10 @@ class Assistant:
             _limit_memory(self._options.memory_limit)
         return self._session
 
-    def _write(self, tool: str, question: dict[str, Any], seconds: float, problem: str | None) -> None:
-        entry = {
-            "at": f"{now():%Y-%m-%d %H:%M:%S}",
-            "tool": tool,
-            **question,
-            "seconds": round(seconds, 3),
-            # Messages repeat what was asked.
-            "refused": problem,
-        }
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(entry, ensure_ascii=False) + "\n")
-
 
 def serve(published: Published, options: AssistantOptions, home: Path) -> None:
     """Answer over standard input and output until the client closes it."""
-    log = home / LOG
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if log.exists() and log.stat().st_size > LOG_BYTES:
-        log.replace(log.with_suffix(".jsonl.1"))
-    log.touch(mode=0o600)
-    assistant = Assistant(published, options, log)
+    assistant = Assistant(published, options, open_log(home))
 
     async def run() -> None:
         async with stdio_server() as (requests, answers):

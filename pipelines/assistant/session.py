@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from exports.suppression import shown
-from pipelines.assistant.statements import Refused, check_statement
+from pipelines.assistant.statements import FUNCTIONS, Refused, check_statement
 from pipelines.measures import Filter, Unanswerable, measured
 from pipelines.settings.options import AssistantOptions
 from warehouse.identifiers import literal, relation
@@ -42,6 +42,7 @@ TYPES = """
     SELECT schema_name || '.' || table_name, column_name, data_type
     FROM duckdb_columns() WHERE database_name = 'campus'
 """
+KEYWORDS = "SELECT keyword_name FROM duckdb_keywords() UNION SELECT type_name FROM duckdb_types()"
 #: The entries of the dictionary about what an assistant sees.
 DICTIONARY = """
     CREATE TABLE assistant.quality.visible_entries AS
@@ -65,6 +66,8 @@ class Session:
     tables: Mapping[str, list[str]]
     #: On the whole published file, for the server's own measures alone.
     whole: duckdb.DuckDBPyConnection
+    #: The words of statements that name no person: names of tables and columns, functions, and SQL's own.
+    words: frozenset[str]
 
     def ask(self, statement: str) -> dict[str, Any]:
         """The columns and rows of one SELECT. Raises Refused, also for one that takes too much."""
@@ -171,7 +174,10 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
         con.execute(f"USE {DATABASE}")
         for name, value in LOCKED.items():
             con.execute(f"SET {name} = {value}")
-        yield Session(con, options, visible, whole)
+        names = {word for table, columns in visible.items() for word in (*table.split("."), *columns)}
+        keywords = {word for (word,) in whole.execute(KEYWORDS).fetchall()}
+        words = frozenset(word.lower() for word in names | keywords | FUNCTIONS)
+        yield Session(con, options, visible, whole, words)
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Self
@@ -12,24 +11,13 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from pipelines.assistant.answers import describe_table, explain, find, list_metrics, list_tables
+from pipelines.assistant.log import masked
 from pipelines.assistant.session import Session
 from pipelines.measures import Filter
 from warehouse.metrics import catalogue
 
 #: Characters of a statement, and of any other argument.
 LONGEST_STATEMENT, LONGEST_ARGUMENT = 100_000, 1_000
-#: Texts, comments, quoted and Chinese names and long numbers in a statement: the log of questions leaves them
-#: out, since they may be of people.
-TEXTS = re.compile(
-    r"""e?'(?:[^'\\]|''|\\.)*(?:'|\Z)|"[^"]*(?:"|\Z)|\$(\w*)\$.*?(?:\$\1\$|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"""
-    r"""|[^\x00-\x7f]+|\d{4,}""",
-    re.DOTALL | re.IGNORECASE,
-)
-
-
-def masked(text: str) -> str:
-    """A statement or a name without what may be of people."""
-    return TEXTS.sub("'…'", text)
 
 
 def _parsed(value: Any) -> Any:
@@ -59,23 +47,23 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def question(self) -> dict[str, Any]:
-        """What the log of questions says: nothing that may name a person."""
+    def question(self, words: Collection[str]) -> dict[str, Any]:
+        """What the log of questions says. `words`: all others may name a person."""
         return {}
 
 
 class OfTable(Arguments):
     table: TableName
 
-    def question(self) -> dict[str, Any]:
-        return {"table": masked(self.table)}
+    def question(self, words: Collection[str]) -> dict[str, Any]:
+        return {"table": masked(self.table, words)}
 
 
 class OfColumn(OfTable):
     column: Name = Field(description="A column of the table, as describe_table names it")
 
-    def question(self) -> dict[str, Any]:
-        return {**super().question(), "column": masked(self.column)}
+    def question(self, words: Collection[str]) -> dict[str, Any]:
+        return {**super().question(words), "column": masked(self.column, words)}
 
 
 class Words(Arguments):
@@ -87,8 +75,8 @@ class Statement(Arguments):
         description="One SELECT in DuckDB's SQL, on tables of list_tables with their schemas"
     )
 
-    def question(self) -> dict[str, Any]:
-        return {"sql": masked(self.sql)}
+    def question(self, words: Collection[str]) -> dict[str, Any]:
+        return {"sql": masked(self.sql, words)}
 
 
 class Condition(Arguments):
@@ -142,14 +130,14 @@ class OfMetric(Arguments):
         """The limits that are set."""
         return {key: day for key, day in (("since", self.since), ("until", self.until)) if day is not None}
 
-    def question(self) -> dict[str, Any]:
-        # What is no measure, no dimension and no column may be a name.
-        columns = [condition.column for condition in self.filters]
+    def question(self, words: Collection[str]) -> dict[str, Any]:
+        # Names of measures and dimensions are in the catalogue, if not in the file.
+        known = {*words, *catalogue().metrics, *DIMENSIONS}
         return {
-            "metric": self.name if self.name in catalogue().metrics else "…",
-            "by": [dimension if dimension in DIMENSIONS else "…" for dimension in self.by],
+            "metric": masked(self.name, known),
+            "by": [masked(dimension, known) for dimension in self.by],
             "schools": self.schools,
-            "filters": [column if column in COLUMNS else "…" for column in columns],
+            "filters": [masked(condition.column, known) for condition in self.filters],
             **{key: str(day) for key, day in self.days.items()},
         }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from exports.extracts.write import SUFFIX, is_extract
 from exports.site.nightly import site_folder
 from loading.connection.outage import NOTE
+from pipelines.assistant.log import FOLDER as ASSISTANT
 from pipelines.notices.notice import SENT_FILE
 from pipelines.ui.supervisor import FOLDER as UI
 from warehouse.files import UNFINISHED
@@ -26,7 +27,7 @@ SCRAPS = ("build", "scratch", "trials")
 #: Folders of a home with copies of the lake's and the shards' files.
 COPIES = (Path("cache/lake"), Path("cache/published"))
 #: Notes and logs, which may quote the platform or a program.
-NOTES_AND_LOGS = (UI, SENT_FILE, NOTE, PROBLEM, AUDIENCE_PROBLEM)
+NOTES_AND_LOGS = (ASSISTANT, UI, SENT_FILE, NOTE, PROBLEM, AUDIENCE_PROBLEM)
 EXPORTS = "exports"
 
 

@@ -66,10 +66,12 @@ def test_notes_that_name_a_person_go(tmp_path: Path) -> None:
 
 
 def test_logs_and_notes_that_name_a_person_go(tmp_path: Path) -> None:
-    (tmp_path / "ui").mkdir()
-    for name, text in (("ui/daemon.log", f"no {NAME}"), ("ui/webserver.log", "ok"), ("told.json", NAME)):
+    for folder in ("ui", "assistant"):
+        (tmp_path / folder).mkdir()
+    texts = {"ui/daemon.log": f"no {NAME}", "ui/webserver.log": "ok", "told.json": NAME}
+    for name, text in (texts | {"assistant/questions.jsonl.1": f'{{"sql": "{NAME}"}}'}).items():
         (tmp_path / name).write_text(text)
-    assert delete_logs(tmp_path, Search([PERSON]), apply=True) == 2
+    assert delete_logs(tmp_path, Search([PERSON]), apply=True) == 3
     assert [path.name for path in (tmp_path / "ui").iterdir()] == ["webserver.log"]
 
 

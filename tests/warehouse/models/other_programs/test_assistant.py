@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from pipelines.assistant.answers import describe_table, find
-from pipelines.assistant.server import LOG, Assistant, as_json, described_tools
+from pipelines.assistant.log import open_log
+from pipelines.assistant.server import Assistant, as_json, described_tools
 from pipelines.assistant.session import SCHEMAS, Session, session
 from pipelines.assistant.statements import Refused
 from pipelines.cli.main import main
@@ -130,17 +131,19 @@ def test_a_client_finds_describes_asks_and_is_refused(home: Path) -> None:
         assert "student_name" in await ask("query", sql="SELECT student_name FROM core.dim_student")
         assert "no table campus.core" in await ask("query", sql="FROM campus.core.dim_student")
         assert "list_tables" in await ask("describe_table", table="raw.students")
-        await ask("query", sql="SELECT CAST('王一' AS INTEGER), 'Ann', $$A1$$")
+        await ask("query", sql="SELECT CAST('王一' AS INTEGER), 'Ann', $$A1$$, 7 AS ann FROM core.Ann --Ann")
+        await ask("explain", table="Ann", column="ann")
 
     ask_process(home, work)
-    log = home / LOG
+    log = open_log(home)
     entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     assert [entry["tool"] for entry in entries] == [
         *("list_tables", "describe_table", "find", "explain", "list_metrics", "metric", "metric", "metric"),
-        *("query", "query", "query", "describe_table", "query"),
+        *("query", "query", "query", "describe_table", "query", "explain"),
     ]
-    assert [bool(entry["refused"]) for entry in entries] == [False] * 6 + [True] * 2 + [False] + [True] * 4
-    assert not [person for person in PEOPLE if person in log.read_text(encoding="utf-8")], "no text is logged"
+    assert [bool(entry["refused"]) for entry in entries] == [False] * 6 + [True] * 2 + [False] + [True] * 5
+    assert not [person for person in PEOPLE if person.lower() in log.read_text(encoding="utf-8").lower()]
+    assert entries[-2]["sql"] == "SELECT CAST(… AS INTEGER), …, …, 7 AS … FROM core.… …"
     assert log.stat().st_mode & 0o077 == 0
 
 
