@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.types import TextContent
 
 from pipelines.assistant.answers import describe_table, find
 from pipelines.assistant.log import open_log
@@ -87,7 +88,9 @@ def ask_process(home: Path, work: Callable[[Ask], Coroutine[Any, Any, None]], *o
 
             async def ask(tool: str, **arguments: Any) -> Any:
                 answer = await client.call_tool(tool, arguments)
-                [text] = [part.text for part in answer.content]
+                [content] = answer.content
+                assert isinstance(content, TextContent)
+                text = content.text
                 assert answer.is_error or len(text) < 200, "the answer is sent once"
                 return text if answer.is_error else answer.structured_content
 
