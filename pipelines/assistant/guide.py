@@ -18,6 +18,7 @@ Data of schools: attendance, scores, grades and early warnings, published as one
 5. Add counts and divide the sums for a rate of several groups. Never average rates.
 6. Null means not known, never zero. Say so, and say as_of, when you answer.
 7. Rows with is_suppressed are about few people: their numbers are null on purpose. Do not work them out.
+8. An answer with is_cut lacks what `cut` says: ask for less, and say so if you must answer without it.
 """
 HEAD = """\
 ---

@@ -43,6 +43,8 @@ def write_question(
         file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
-def masked(text: str, words: Collection[str]) -> str:
-    """A statement or a name in which, of all words, only `words` (in lower case) stay."""
-    return PARTS.sub(lambda match: match[0] if (match["word"] or HIDDEN).lower() in words else HIDDEN, text)
+def masked(text: str, vocabulary: Collection[str]) -> str:
+    """A text of which only the words of `vocabulary`, which has them in lower case, stay."""
+    return PARTS.sub(
+        lambda match: match[0] if (match["word"] or HIDDEN).lower() in vocabulary else HIDDEN, text
+    )

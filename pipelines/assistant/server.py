@@ -61,7 +61,7 @@ class Assistant:
             parsed = _arguments(tool, arguments)
             with self._lock:
                 opened = self._current()
-                question = parsed.question(opened.words)
+                question = parsed.question(opened.vocabulary)
                 return _finished(TOOLS[tool].work(opened, parsed), self._options.bytes)
         except (Refused, OSError, PublicationBroken, RecursionError, MemoryError, duckdb.Error) as error:
             problem = type(error).__name__
@@ -181,7 +181,7 @@ def as_json(value: Any, cut: set[str]) -> Any:
         if len(value) > LONGEST:
             cut.add(f"lists beyond {LONGEST} items")
         if isinstance(value, dict):
-            return {str(key): as_json(part, cut) for key, part in islice(value.items(), LONGEST)}
+            return {str(key): as_json(item, cut) for key, item in islice(value.items(), LONGEST)}
         return [as_json(item, cut) for item in value[:LONGEST]]
     text = str(value)
     if len(text) > LONGEST:

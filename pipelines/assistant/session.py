@@ -67,7 +67,7 @@ class Session:
     #: On the whole published file, for the server's own measures alone.
     whole: duckdb.DuckDBPyConnection
     #: The words of statements that name no person: names of tables and columns, functions, and SQL's own.
-    words: frozenset[str]
+    vocabulary: frozenset[str]
 
     def ask(self, statement: str) -> dict[str, Any]:
         """The columns and rows of one SELECT. Raises Refused, also for one that takes too much."""
@@ -176,8 +176,8 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
             con.execute(f"SET {name} = {value}")
         names = {word for table, columns in visible.items() for word in (*table.split("."), *columns)}
         keywords = {word for (word,) in whole.execute(KEYWORDS).fetchall()}
-        words = frozenset(word.lower() for word in names | keywords | FUNCTIONS)
-        yield Session(con, options, visible, whole, words)
+        vocabulary = frozenset(word.lower() for word in names | keywords | FUNCTIONS)
+        yield Session(con, options, visible, whole, vocabulary)
 
 
 @contextmanager

@@ -47,39 +47,39 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def question(self, words: Collection[str]) -> dict[str, Any]:
-        """What the log of questions says. `words`: all others may name a person."""
+    def question(self, vocabulary: Collection[str]) -> dict[str, Any]:
+        """What the log of questions says. `vocabulary`: the words that name no person."""
         return {}
 
 
-class OfTable(Arguments):
+class TableArguments(Arguments):
     table: TableName
 
-    def question(self, words: Collection[str]) -> dict[str, Any]:
-        return {"table": masked(self.table, words)}
+    def question(self, vocabulary: Collection[str]) -> dict[str, Any]:
+        return {"table": masked(self.table, vocabulary)}
 
 
-class OfColumn(OfTable):
+class ColumnArguments(TableArguments):
     column: Name = Field(description="A column of the table, as describe_table names it")
 
-    def question(self, words: Collection[str]) -> dict[str, Any]:
-        return {**super().question(words), "column": masked(self.column, words)}
+    def question(self, vocabulary: Collection[str]) -> dict[str, Any]:
+        return {**super().question(vocabulary), "column": masked(self.column, vocabulary)}
 
 
-class Words(Arguments):
+class FindArguments(Arguments):
     words: Name = Field(description="What is looked for, in English or Chinese, such as: homework, 旷课")
 
 
-class Statement(Arguments):
+class QueryArguments(Arguments):
     sql: Annotated[str, StringConstraints(max_length=LONGEST_STATEMENT)] = Field(
         description="One SELECT in DuckDB's SQL, on tables of list_tables with their schemas"
     )
 
-    def question(self, words: Collection[str]) -> dict[str, Any]:
-        return {"sql": masked(self.sql, words)}
+    def question(self, vocabulary: Collection[str]) -> dict[str, Any]:
+        return {"sql": masked(self.sql, vocabulary)}
 
 
-class Condition(Arguments):
+class FilterArguments(Arguments):
     """Which rows count: exactly one of equals, between and in."""
 
     column: Name = Field(
@@ -105,7 +105,7 @@ class Condition(Arguments):
         return Filter(self.column, tuple(map(str, values)), is_range=self.between is not None)
 
 
-class OfMetric(Arguments):
+class MetricArguments(Arguments):
     name: Name = Field(
         description="A metric of list_metrics", json_schema_extra=_choice(*catalogue().metrics)
     )
@@ -115,7 +115,7 @@ class OfMetric(Arguments):
     schools: Annotated[list[int], BeforeValidator(_parsed)] = Field(
         [], description="Ids of schools (school_id); none: all schools together"
     )
-    filters: Annotated[list[Condition], BeforeValidator(_parsed)] = Field(
+    filters: Annotated[list[FilterArguments], BeforeValidator(_parsed)] = Field(
         [], description="Only rows that fit all of them"
     )
     since: date | None = Field(None, description="The first day; only for metrics with a time_column")
@@ -130,19 +130,21 @@ class OfMetric(Arguments):
         """The limits that are set."""
         return {key: day for key, day in (("since", self.since), ("until", self.until)) if day is not None}
 
-    def question(self, words: Collection[str]) -> dict[str, Any]:
+    def question(self, vocabulary: Collection[str]) -> dict[str, Any]:
         # Names of measures and dimensions are in the catalogue, if not in the file.
-        known = {*words, *catalogue().metrics, *DIMENSIONS}
+        names = {*vocabulary, *catalogue().metrics, *DIMENSIONS}
         return {
-            "metric": masked(self.name, known),
-            "by": [masked(dimension, known) for dimension in self.by],
+            "metric": masked(self.name, names),
+            "by": [masked(dimension, names) for dimension in self.by],
             "schools": self.schools,
-            "filters": [masked(condition.column, known) for condition in self.filters],
+            "filters": [masked(condition.column, names) for condition in self.filters],
             **{key: str(day) for key, day in self.days.items()},
         }
 
 
 class Answer(BaseModel):
+    """What each tool answers."""
+
     is_cut: bool
     #: What the answer lacks, in words.
     cut: list[str]
@@ -212,21 +214,21 @@ TOOLS: Mapping[str, Tool] = {
     "describe_table": Tool(
         "Meaning, number of rows, age of the data (as_of), keys and columns of a table. Columns with few "
         "values list them.",
-        OfTable,
+        TableArguments,
         Description,
         lambda session, asks: describe_table(session, asks.table),
     ),
     "find": Tool(
         "Metrics, and tables with columns, by words of their names and meanings, best first. Words that "
         "people use for them lead there, too: truancy, 逃课, 排名.",
-        Words,
+        FindArguments,
         Matches,
         lambda session, asks: find(session, asks.words),
     ),
     "explain": Tool(
         "What a number means: the definition of a column, its unit, where its values come from, and what the "
         "checks of its table found.",
-        OfColumn,
+        ColumnArguments,
         Explanation,
         lambda session, asks: explain(session, asks.table, asks.column),
     ),
@@ -240,7 +242,7 @@ TOOLS: Mapping[str, Tool] = {
         "A metric with its numerator and denominator (null for a metric that is no quotient), a row for "
         "each group. Use it rather than your own SQL. Groups of few students have no numbers, and the note "
         "says so. For the present semester: by semester, with is_current equals true in filters.",
-        OfMetric,
+        MetricArguments,
         Rows,
         lambda session, asks: session.measure(
             asks.name,
@@ -254,7 +256,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "query": Tool(
         "The rows of one SELECT. Null means not known.",
-        Statement,
+        QueryArguments,
         Rows,
         lambda session, asks: session.ask(asks.sql),
     ),

@@ -354,7 +354,7 @@ def test_each_tool_and_parameter_is_described(assistant: Assistant) -> None:
     metric = tools["metric"].input_schema
     assert "attendance_rate" in metric["properties"]["name"]["enum"]
     assert "class" in metric["properties"]["by"]["items"]["enum"]
-    assert "is_current" in metric["$defs"]["Condition"]["properties"]["column"]["enum"]
+    assert "is_current" in metric["$defs"]["FilterArguments"]["properties"]["column"]["enum"]
     assert "marts.early_warning" in tools["describe_table"].input_schema["properties"]["table"]["enum"]
 
 
