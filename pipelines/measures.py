@@ -12,13 +12,16 @@ from warehouse.identifiers import literal, quoted
 from warehouse.metrics import catalogue
 from warehouse.privacy import SMALL_GROUP
 from warehouse.publish.metrics import query_of
+from warehouse.small_groups import hidden_groups, is_few
 
 NOT_KNOWN = "not known"
 PERSONAL = "{} shows single people: it needs --personal, or mcp.personal of campus.yaml for an assistant"
 #: The last columns of a measure's query.
 NUMBERS = ("value", "students", "numerator", "denominator")
-SINCE_UNTIL = {"since": ">=", "until": "<="}
+STUDENTS = NUMBERS.index("students") - len(NUMBERS)
+COMPARISONS = {"since": ">=", "until": "<="}
 SMALL = "fewer than {} students"
+REVEALING = "would reveal a group of fewer than {} students"
 MACROS = """
     FROM duckdb_functions() SELECT function_name
     WHERE schema_name = 'marts' AND function_type = 'table_macro' AND starts_with(function_name, 'metric_')
@@ -63,7 +66,8 @@ def measured(
     personal: bool,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The columns and the rows of a measure, a row for each group. The last columns are the value, its
-    numerator and denominator, the number of students and a note; a small group has none of these numbers.
+    numerator and denominator, the number of students and a note. A small group has none of these numbers, and
+    neither has a group that would reveal a small one: the next of its total, or what filters leave of it.
 
     Args:
         con: On a published file.
@@ -75,27 +79,78 @@ def measured(
 
     Raises Unanswerable, duckdb.Error."""
     time_column = _check(con, name, by, days, filters, personal=personal)
-    conditions = [chosen.condition for chosen in filters]
-    conditions += [f"{time_column} {SINCE_UNTIL[key]} DATE {literal(str(day))}" for key, day in days.items()]
+    conditions = [
+        f"{time_column} {COMPARISONS[key]} DATE {literal(day.isoformat())}" for key, day in days.items()
+    ]
     if schools:
         conditions.append(f"school_id IN ({', '.join(map(str, sorted(schools)))})")
+    filter_conditions = [filter_.condition for filter_ in filters]
+    columns, rows = _groups(con, name, by, [*conditions, *filter_conditions])
+    is_personal = any(map(_is_personal, by)) or any(
+        filter_.column in _personal_columns() for filter_ in filters
+    )
+    [(of_schools,)] = con.execute(SMALLEST).fetchall()
+    smallest = 0 if is_personal else max(SMALL_GROUP, int(of_schools or 0))
+    # Without a split, a measure that nothing is known of is a row, too.
+    rows = rows or ([(None,) * len(NUMBERS)] if not by else [])
+    counts = [row[STUDENTS] for row in rows]
+    hidden = hidden_groups(counts, _totals(columns, by, rows), smallest)
+    if filters:
+        # The same groups without the filters, less the answer, are what the filters leave out.
+        touched = {filter_.column for filter_ in filters}
+        within = [dimension for dimension in by if _may_split(name, dimension, touched)]
+        excluded = f"NOT coalesce({' AND '.join(filter_conditions)}, false)"
+        shared, rows_left_out = _groups(con, name, within, [*conditions, excluded])
+        few = {row[: len(shared)] for row in rows_left_out if is_few(row[STUDENTS], smallest)}
+        indexes = [columns.index(column) for column in shared]
+        hidden |= {
+            position for position, row in enumerate(rows) if tuple(row[index] for index in indexes) in few
+        }
+    noted = [
+        (*row[: len(columns)], *_noted(row[len(columns) :], smallest, is_hidden=position in hidden))
+        for position, row in enumerate(rows)
+    ]
+    return [*columns, name, "numerator", "denominator", "students", "note"], noted
+
+
+def _groups(
+    con: duckdb.DuckDBPyConnection, name: str, by: Sequence[str], conditions: Sequence[str]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns that name a group, and the rows: these, and NUMBERS. Raises Unanswerable, duckdb.Error."""
     split = f"CAST([{', '.join(map(literal, by))}] AS VARCHAR[])"
     try:
         result = con.execute(f"SELECT * EXCLUDE (metric) FROM ({query_of(name, split, conditions)})")
     except duckdb.ConversionException as error:
         [problem, *_] = str(error).splitlines()
         raise Unanswerable(f"a value of a filter does not fit its column: {problem}") from error
-    columns = [column for column, *_ in result.description or ()][: -len(NUMBERS)]
-    rows = result.fetchall()
-    [(of_schools,)] = con.execute(SMALLEST).fetchall()
-    is_personal = any(map(_is_personal, by)) or any(
-        chosen.column in _personal_columns() for chosen in filters
-    )
-    smallest = 0 if is_personal else max(SMALL_GROUP, int(of_schools or 0))
-    # Without a split, a measure that nothing is known of is a row, too.
-    rows = rows or ([(None,) * len(NUMBERS)] if not by else [])
-    noted = [(*row[: len(columns)], *_noted(row[len(columns) :], smallest)) for row in rows]
-    return [*columns, name, "numerator", "denominator", "students", "note"], noted
+    columns = [column for column, *_ in result.description or ()]
+    return columns[: -len(NUMBERS)], result.fetchall()
+
+
+def _may_split(name: str, dimension: str, touched: Collection[str]) -> bool:
+    """Whether what filters leave out can be split by a dimension: one without a column of theirs, or one that
+    each split of the measure must have."""
+    is_needed = dimension in catalogue().metrics[name].needs
+    return is_needed or not set(catalogue().dimensions[dimension].columns) & set(touched)
+
+
+def _totals(
+    columns: Sequence[str], by: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> list[list[tuple[Any, ...]]]:
+    """For each dimension, the total over it that each row is part of, such as the school of a class."""
+    dimensions = catalogue().dimensions
+
+    def names(dimension: str) -> set[str]:
+        return {column for column in dimensions[dimension].columns if not column.endswith("_id")}
+
+    totals = []
+    for dimension in by:
+        within = (wider for wider in dimensions if names(wider) < names(dimension))
+        of_total = {column for wider in within for column in dimensions[wider].columns}
+        summed = set(dimensions[dimension].columns) - of_total
+        columns_of_total = [position for position, column in enumerate(columns) if column not in summed]
+        totals.append([tuple(row[position] for position in columns_of_total) for row in rows])
+    return totals
 
 
 def _is_personal(dimension: str) -> bool:
@@ -111,11 +166,12 @@ def _personal_columns() -> set[str]:
     return columns[True] - columns[False]
 
 
-def _noted(numbers: tuple[Any, ...], smallest: int) -> tuple[Any, ...]:
-    """The numbers of a group and a note. Of fewer students than `smallest` no number is shown."""
+def _noted(numbers: tuple[Any, ...], smallest: int, *, is_hidden: bool) -> tuple[Any, ...]:
+    """The numbers of a group and a note. A hidden group shows no number."""
     value, students, numerator, denominator = numbers
-    if students is not None and 0 < students < smallest:
-        return None, None, None, None, SMALL.format(smallest)
+    if is_hidden:
+        note = SMALL if is_few(students, smallest) else REVEALING
+        return None, None, None, None, note.format(smallest)
     if value is None:
         return None, None, None, students, NOT_KNOWN
     return value, numerator, denominator, students, ""
@@ -150,7 +206,7 @@ def _check(
         if _is_personal(dimension) and not personal:
             raise Unanswerable(PERSONAL.format(f"a split by {dimension}"))
     columns = {column for dimension in dimensions for column in catalogue().dimensions[dimension].columns}
-    for column in (chosen.column for chosen in filters):
+    for column in (filter_.column for filter_ in filters):
         if column not in columns:
             raise Unanswerable(f"{name} cannot be filtered by {column}; {_near(column, sorted(columns))}")
         if column in _personal_columns() and not personal:

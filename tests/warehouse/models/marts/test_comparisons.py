@@ -4,6 +4,7 @@ Intervals, shrunken figures and verdicts are also held against the truth of simu
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, product
 from typing import Any
 
 import duckdb
@@ -254,6 +255,73 @@ def test_small_groups_have_no_verdict(school: Callable[..., duckdb.DuckDBPyConne
     for row in mart(connection, "outcome_by_group"):
         assert row["is_suppressed"] is (row["group_type"] == "gender")
         assert row["attendance_verdict"] is row["pass_verdict"] is None
+
+
+#: What a row of marts.outcome_by_group and rows of students both have.
+SUMS = ("recorded", "absent", "unexcused", "late", "score_sum")
+
+
+def test_sums_of_a_group_rebuild_no_trait(school: Callable[..., duckdb.DuckDBPyConnection]) -> None:
+    """The gender of five students is not known, and one of the five has no record and no grade. Whoever has
+    the rows of the students without their gender looks for the four students with these sums."""
+    random = np.random.default_rng(29)
+    people, attendance, grades = [], [], []
+    for n in range(130):
+        gender = None if n % 26 == 3 else "f" if n % 2 else "m"
+        people.append({"school_id": 1, "student_id": n, "cohort_id": 1, "gender": gender})
+        recorded = 0 if n == 3 else int(random.integers(50, 90))
+        absent, late = (int(random.binomial(recorded, share)) for share in (0.1, 0.05))
+        attendance.append(
+            KEY
+            | {"student_id": n, "recorded": recorded, "present": recorded - absent, "absent": absent}
+            | {"unexcused": int(random.binomial(absent, 0.5)), "late": late, "is_chronic": False}
+        )
+        if recorded:
+            grades.append(
+                KEY
+                | {"student_id": n, "score_sum": float(random.integers(300, 600)), "full_score_sum": 600.0}
+                | {"counted_courses": 6, "passed_courses": 6, "failed_courses": 0}
+            )
+    connection = school(
+        dim_student=people, attendance_student_semester=attendance, grade_student_semester=grades
+    )
+    rows = [row for row in mart(connection, "outcome_by_group") if row["group_type"] in ("all", "gender")]
+    unknown = {row["student_id"] for row in people if row["gender"] is None} - {3}
+    students = pl.DataFrame(attendance).join(pl.DataFrame(grades), on="student_id").to_dicts()
+    assert _students_with(_sums_of_unknown(rows), students) == [unknown], "the attack works on hidden rows"
+    assert _sums_of_unknown([row for row in rows if not row["is_suppressed"]]) is None
+    hidden = {(row["is_school"], row["group_code"]) for row in rows if row["is_suppressed"]}
+    assert {(True, "unknown"), (False, "unknown"), (False, "m"), (False, "f")} <= hidden
+    assert (True, "all") not in hidden
+
+
+def _sums_of_unknown(rows: Rows) -> tuple[int, ...] | None:
+    """The sums of the students of unknown gender: those of a row, or what is left of the whole."""
+    for is_school in (True, False):
+        sums = {
+            row["group_code"]: np.array([int(row[name]) for name in SUMS])
+            for row in rows
+            if row["is_school"] == is_school
+        }
+        if "unknown" in sums:
+            return tuple(sums["unknown"].tolist())
+        if {"all", "m", "f"} <= sums.keys():
+            return tuple((sums["all"] - sums["m"] - sums["f"]).tolist())
+    return None
+
+
+def _students_with(sums: tuple[int, ...] | None, students: Rows) -> list[set[int]]:
+    """The sets of four students with these sums, by pairs of pairs."""
+    counts = {row["student_id"]: np.array([int(row[name]) for name in SUMS]) for row in students}
+    pairs = defaultdict(list)
+    for pair in combinations(counts, 2):
+        pairs[tuple((counts[pair[0]] + counts[pair[1]]).tolist())].append(set(pair))
+    fours: list[set[int]] = []
+    for first, sets in pairs.items():
+        for two, two_others in product(sets, pairs.get(tuple(np.subtract(sums, first).tolist()), ())):
+            if not two & two_others and two | two_others not in fours:
+                fours.append(two | two_others)
+    return fours
 
 
 def test_teachers_beside_those_who_score_the_same(school: Callable[..., duckdb.DuckDBPyConnection]) -> None:

@@ -4,8 +4,8 @@
 --   percentage points, with 95% intervals by Newcombe's method from Wilson's. false_alarm_rate: of those without the
 --   outcome, how many were flagged. is_distinguishable: one of the three intervals leaves out zero, each of them wider by
 --   2.394 / 1.960, so that three comparisons together are wrong in 5% of the cases (Bonferroni).
---   is_suppressed: where a group of the kind has fewer students than small_group_students
---   (seeds.attendance_thresholds), no group of the kind is shown where a file leaves the house.
+--   is_suppressed: where fewer students than small_group_students (seeds.attendance_thresholds), but not nobody, enter
+--   one of the counts of a group of the kind, no group of the kind is shown where a file leaves the house.
 -- Source: core.early_warning_week, core.early_warning_outcome, core.early_warning_student.
 {%- set shares = {
     'precision': ('hits', 'flagged'),
@@ -55,7 +55,7 @@ counted as (
 
 compared as (
     select
-        *,
+        rows.*,
         flagged - hits as false_alarms,
         students - with_outcome as without,
         {%- for count in ('hits', 'flagged', 'with_outcome', 'students') %}
@@ -63,9 +63,14 @@ compared as (
         {%- endfor %}
         other_flagged - other_hits as other_false_alarms,
         other_students - other_with_outcome as other_without,
-        min(students) over whole as smallest
+        bool_or({{ is_few(
+            ['students', 'judged', 'with_outcome', 'flagged', 'hits', 'with_outcome - hits', 'flagged - hits'],
+            'thresholds.small_group'
+        ) }}) over whole as is_suppressed
     from rows
-    window whole as (partition by school_id, semester_id, week, outcome, rule, group_type)
+    left join thresholds
+        on thresholds.school_id = rows.school_id
+    window whole as (partition by rows.school_id, semester_id, week, outcome, rule, group_type)
 ),
 
 limits as (
@@ -94,7 +99,7 @@ select
     limits.group_type,
     limits.group_code,
     {{ in_words('group', 'coalesce(limits.cohort_name, limits.group_code)') }},
-    coalesce(limits.smallest < thresholds.small_group, true) as is_suppressed,
+    coalesce(limits.is_suppressed, true) as is_suppressed,
     {{ backtest_shares('limits') }},
     limits.false_alarm_rate_here as false_alarm_rate,
     limits.false_alarm_rate_here_low as false_alarm_rate_low,
@@ -112,8 +117,6 @@ select
     )
     {%- endfor %} as is_distinguishable
 from limits
-left join thresholds
-    on thresholds.school_id = limits.school_id
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = limits.school_id
     and semesters.semester_id = limits.semester_id

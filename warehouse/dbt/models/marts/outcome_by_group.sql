@@ -12,11 +12,14 @@
 --   interval of the shrunken difference (marts.grade_class_against_cohort) leaves out zero, else not distinguishable; too
 --   few: fewer than comparison_minimum_grades (seeds.grade_thresholds) students on a side. Null where suppressed.
 --   is_suppressed: the figures tell about single students, or let others be worked out that do, so that files that
---   leave the house show none of them. That is so of a group of fewer than small_group_students
---   (seeds.attendance_thresholds), and of the next ones in size, until what is left of the whole tells of two groups
---   at least and of so many students. Of a cohort all groups of a kind are suppressed, or none; where cohorts lack groups,
---   so that a small one could be worked out all the same, all rows of the kind are. Here they all are.
+--   leave the house show none of them. That is so of a group of which fewer than small_group_students
+--   (seeds.attendance_thresholds), but not nobody, enter one of the figures: have a row, recorded attendance, or a
+--   counted, scored or decided course. And of the next ones in size, until what is left of the whole tells of two groups
+--   at least and of so many students in each figure. Of a cohort all groups of a kind are suppressed, or none; where
+--   cohorts lack groups, so that a small one could be worked out all the same, all rows of the kind are. Here they all are.
 -- Source: marts.attendance_student_semester, marts.grade_student_semester, core.dim_student.
+{#- The students who enter the figures of a group. -#}
+{%- set counts = ['students', 'recorded_students', 'counted_students', 'score_clusters', 'pass_clusters'] %}
 {#- Measures that are shares of counts: part, whole, the students who have some of it, design effect. -#}
 {%- set shares = {
     'attendance': ('present', 'recorded', 'attendance_clusters', 'attendance_effect'),
@@ -104,6 +107,7 @@ sums as (
         coalesce(cast(sum(unexcused) as bigint), 0) as unexcused,
         coalesce(cast(sum(late) as bigint), 0) as late,
         count(*) filter (where recorded > 0) as recorded_students,
+        count(*) filter (where counted_courses > 0) as counted_students,
         count(*) filter (where is_chronic) as chronic_students,
         sum(score_sum) as score_sum,
         sum(full_score_sum) as full_score_sum,
@@ -125,7 +129,7 @@ sized as (
         sums.*,
         sums.passed_courses + sums.failed_courses as decided_courses,
         thresholds.small_group,
-        sums.students < thresholds.small_group as is_small
+        {{ is_few(counts, 'thresholds.small_group') }} as is_small
     from sums
     left join thresholds
         on thresholds.school_id = sums.school_id
@@ -138,14 +142,15 @@ alone as (
         is_small
         or (
             bool_or(is_small) over (in_whole rows between unbounded preceding and unbounded following)
-            and (row_number() over in_whole <= 2 or sum(students) over in_whole - students < small_group)
+            and (row_number() over in_whole <= 2 or {{ is_few_before(counts, 'small_group', 'in_whole') }})
         ) as is_hidden
     from sized
     where
         is_school
         or group_type = 'all'
     window in_whole as (
-        partition by school_id, semester_id, is_school, group_type order by students, group_code, cohort_id
+        partition by school_id, semester_id, is_school, group_type
+        order by is_small desc, students, group_code, cohort_id
     )
 ),
 
@@ -177,10 +182,7 @@ kinds as (
 counted as (
     select
         kinds.*,
-        sized.small_group,
-        sum(sized.students) over (
-            partition by sized.school_id, sized.semester_id, sized.group_type, sized.group_code order by kinds.place
-        ) - sized.students as hidden_before
+        {{ is_few_before(counts, 'sized.small_group', 'of_group') }} as is_too_few
     from sized
     inner join kinds
         on kinds.school_id = sized.school_id
@@ -188,6 +190,9 @@ counted as (
         and kinds.group_type = sized.group_type
         and kinds.cohort_id is not distinct from sized.cohort_id
     where not sized.is_school
+    window of_group as (
+        partition by sized.school_id, sized.semester_id, sized.group_type, sized.group_code order by kinds.place
+    )
 ),
 
 hidden_kinds as (
@@ -209,7 +214,7 @@ hidden_kinds as (
             cohort_id,
             must_hide,
             place,
-            bool_or(hidden_before between 1 and small_group - 1) as is_too_few
+            bool_or(is_too_few) as is_too_few
         from counted
         group by all
     )

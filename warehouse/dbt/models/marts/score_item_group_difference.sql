@@ -9,8 +9,9 @@
 --   group_code than for others of the same total. Its 95% interval is by Robins, Breslow and Greenland.
 --   mh_delta = 2.35 * ln(odds_ratio); ets_class: A (negligible): |mh_delta| < 1 or the interval holds 1; C (large):
 --   |mh_delta| >= 1.5, and above 1 at 5%; B: otherwise.
---   Null with fewer than label_minimum_students (seeds.grade_thresholds) in either group. is_suppressed: a group has
---   fewer than small_group_students (seeds.attendance_thresholds): exported files show no numbers of the row.
+--   Null with fewer than label_minimum_students (seeds.grade_thresholds) in either group. is_suppressed: fewer than
+--   small_group_students (seeds.attendance_thresholds) of a group are there, or in strata with some of both groups, which
+--   alone enter the ratio: exported files show no numbers of the row.
 -- Known: a difference is no proof of an unfair item, and fifths match totals only roughly, so that groups of different
 --   ability look different on an item that discriminates well. Of many items, one in twenty is B or C by chance alone.
 -- Source: marts.score_item_analysis, core.fct_item_score, core.dim_assessment_item, core.dim_student.
@@ -124,6 +125,8 @@ pooled as (
         count(distinct items.assessment_id) as classes,
         cast(sum(strata.students) as bigint) as students,
         cast(sum(strata.other_students) as bigint) as other_students,
+        coalesce(sum(strata.students) filter (where strata.other_students > 0), 0) as compared,
+        coalesce(sum(strata.other_students) filter (where strata.students > 0), 0) as other_compared,
         sum(for_group) as r,
         sum(for_others) as s,
         sum(share_for_group * for_group) / nullif(2 * r * r, 0)
@@ -148,7 +151,13 @@ judged as (
                 then ln(nullif(pooled.r, 0) / nullif(pooled.s, 0))
         end as log_odds,
         sqrt(pooled.variance) as error,
-        coalesce(least(pooled.students, pooled.other_students) < small_groups.small_group, true) as is_suppressed,
+        coalesce(
+            {{ is_few(
+                ['pooled.students', 'pooled.other_students', 'pooled.compared', 'pooled.other_compared'],
+                'small_groups.small_group'
+            ) }},
+            true
+        ) as is_suppressed,
         2.35 * log_odds as delta
     from pooled
     left join thresholds
