@@ -30,6 +30,17 @@ def names_of_people(con: duckdb.DuckDBPyConnection) -> set[str]:
     return names
 
 
+def labels_that_name(
+    con: duckdb.DuckDBPyConnection, source: str, column: str, names: Collection[str], *, is_list: bool
+) -> list[str]:
+    """The texts of a column, or members of its lists, that contain one of `names`.
+
+    `source`: SQL after FROM."""
+    value = f"unnest({quoted(column)})" if is_list else quoted(column)
+    rows = con.execute(f"SELECT DISTINCT {value} AS value FROM {source}").fetchall()
+    return values_that_name([value for (value,) in rows if value is not None], names)
+
+
 def values_that_name(values: Iterable[str], names: Collection[str]) -> list[str]:
     """The values that contain one of `names` (folded), regardless of case and spaces."""
     names = frozenset(names)

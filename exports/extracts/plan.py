@@ -10,10 +10,13 @@ from typing import Literal
 import duckdb
 
 from exports.suppression import FLAG
-from warehouse.identifiers import quoted
+from warehouse.identifiers import quoted, relation
 from warehouse.privacy import CLASSES, GUARDIANS, PERSONAL, SMALL_GROUP
 
-Treatment = Literal["kept", "keyed", "day", "grouped", "screened", "small groups blank", "dropped"]
+Treatment = Literal["kept", "keyed", "day", "grouped", "screened", "small groups blank", "coarse", "dropped"]
+#: What an extract protects from: standard removes what names people; in a strong extract, several students
+#: share each row (coarse.py).
+Protection = Literal["standard", "strong"]
 
 #: The schemas of an extract unless the request names tables.
 SCHEMAS = ("core", "marts")
@@ -52,6 +55,7 @@ class Request:
     hides_schools: bool = False
     #: By table of a dataset or report, the privacy classes of columns that the operator releases.
     declared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    protection: Protection = "standard"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Table:
 
     name: str
     columns: tuple[Column, ...]
+    #: SQL for the relation with its rows.
+    source: str
 
     def of_class(self, privacy: str) -> list[str]:
         """The names of the columns of a privacy class."""
@@ -89,8 +95,10 @@ class Table:
         return next((name for name in SCHOOL_COLUMNS if name in names), None)
 
 
-def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
-    """The tables of an extract of the opened published file.
+def plan(
+    con: duckdb.DuckDBPyConnection, request: Request, tables: Sequence[str] | None = None
+) -> list[Table]:
+    """The tables of an extract of the opened published file. `tables`: instead of those of the request.
 
     Raises ExtractRefused where the request names something that does not exist, or classifies a column that
     has a class."""
@@ -98,7 +106,8 @@ def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
     for table, name, type_, privacy, description in con.execute(CATALOG).fetchall():
         catalog.setdefault(table, []).append((name, type_, privacy, description or ""))
     allowed = [name for name in catalog if name.partition(".")[0] in SCHEMAS or name in request.declared]
-    _check(request, catalog, allowed)
+    if tables is None:
+        _check(request, catalog, allowed)
     existing = {row[0] for row in con.execute("SELECT school_id FROM core.dim_school").fetchall()}
     if unknown := [school_id for school_id in request.schools if school_id not in existing]:
         raise ExtractRefused(
@@ -107,8 +116,12 @@ def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
         )
     calendar = {row[0] for table in CALENDAR for row in catalog.get(table, ())}
     planned = [
-        Table(name, tuple(_columns(catalog[name], request, request.declared.get(name, {}), calendar)))
-        for name in request.tables or allowed
+        Table(
+            name,
+            tuple(_columns(catalog[name], request, request.declared.get(name, {}), calendar)),
+            relation(name),
+        )
+        for name in tables or request.tables or allowed
     ]
     if request.schools and (unlimited := [table.name for table in planned if table.school_column is None]):
         raise ExtractRefused(f"{', '.join(unlimited)}: no column names the school; leave out --school")
@@ -148,14 +161,19 @@ def _columns(
     for name, type_, privacy, description in columns:
         if declared and name == "_school_id":
             privacy = "id"
-        is_blanked = is_grouped and name not in calendar
-        treatment, reason = _treatment(type_, privacy, is_blanked, request.hides_schools)
-        yield Column(name, type_, privacy or "", description, treatment, reason)
+        how, reason = treatment(
+            type_,
+            privacy,
+            is_grouped=is_grouped and name not in calendar,
+            hides_schools=request.hides_schools,
+        )
+        yield Column(name, type_, privacy or "", description, how, reason)
 
 
-def _treatment(
-    type_: str, privacy: str | None, is_blanked: bool, hides_schools: bool
+def treatment(
+    type_: str, privacy: str | None, *, is_grouped: bool, hides_schools: bool
 ) -> tuple[Treatment, str]:
+    """What becomes of a column, and why. `is_grouped`: its numbers are blank in rows about few people."""
     if privacy is None:
         return "dropped", "it is not classified"
     reason = CLASSES[privacy]
@@ -175,7 +193,7 @@ def _treatment(
         return "dropped", "a time of this type cannot be made coarser"
     if privacy == "trait":
         return "grouped", f"null in cohorts where fewer than {SMALL_GROUP} students share their traits"
-    if is_blanked and privacy in ("plain", "people") and NUMBERS.match(type_):
+    if is_grouped and privacy in ("plain", "people") and NUMBERS.match(type_):
         return "small groups blank", f"null where the row is about fewer than {SMALL_GROUP} people"
     return "kept", reason
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from exports.extracts.names import blanked, names_of_people, values_that_name
-from exports.extracts.plan import Column, ExtractRefused, Request, Table, condition, plan
+from exports.extracts.coarse import coarsen, plan_coarse
+from exports.extracts.names import blanked, labels_that_name, names_of_people
+from exports.extracts.plan import Column, ExtractRefused, Protection, Request, Table, condition, plan
+from exports.extracts.report import Report, report_on
 from exports.source import MEMORY_MB
 from exports.suppression import FLAG
 from warehouse.files import STORAGE_VERSION, flush, put_in_place, workspace
@@ -19,18 +21,32 @@ from warehouse.identifiers import listed, literal, quoted, relation
 from warehouse.privacy import SMALL_GROUP
 from warehouse.published import reading
 from warehouse.published.shards import Published
+from warehouse.small_groups import few_sql
 
 SUFFIX = ".duckdb"
 #: Hexadecimal digits of a pseudonym: 80 bits make pseudonyms of ten million people distinct.
 DIGITS = 20
 #: Bytes of a block of SHA-256.
 BLOCK = 64
-README = (
-    "A pseudonymous extract of a school's warehouse. Keyed hashes replace the ids of people and of their "
-    "records; they are the same in every table of this file. about.columns lists each column of the source "
-    "with its treatment and the reason. Pseudonymous data are still personal data: do not try to identify "
-    "anybody, and do not pass this file on."
-)
+README: Mapping[Protection, str] = {
+    "standard": (
+        "A pseudonymous extract of a school's warehouse, with standard protection. Keyed hashes replace the "
+        "ids of people and of their records; they are the same in every table of this file. Rows of a person "
+        "are exact. So whoever has another extract of the school can join both by attendance or by grades, "
+        "whatever their keys; two or three known days of absence single out many students; and sums over a "
+        "group of students can tell who is in it. about.columns lists each column of the source with its "
+        "treatment and the reason. Pseudonymous data are still personal data: do not try to identify "
+        "anybody, and do not pass this file on."
+    ),
+    "strong": (
+        "An extract of a school's warehouse, with strong protection. Rows of students have no key, weeks in "
+        f"place of dates, and bands in place of marks. Each row equals, in all its columns, rows of "
+        f"{SMALL_GROUP} students or more; rows that fewer share became coarser, or are left out. What all "
+        "students of such a group have in common is still shown, and extracts of two publications can be "
+        "subtracted from each other. about.columns lists each column with its meaning. Do not try to "
+        "identify anybody, and do not pass this file on."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -42,16 +58,29 @@ class Extract:
     rows: dict[str, int]
     #: The number of values that contained the name of a person, and are null.
     blanked: int
+    #: What single students are to be found by. None: it was not requested.
+    report: Report | None
 
 
 def planned(published: Published, request: Request, scratch: Path) -> list[Table]:
     """The tables of an extract, without writing it. Raises ExtractRefused, duckdb.Error."""
     with _opened(published, scratch) as con:
-        return plan(con, request)
+        return _plan(con, request)
+
+
+def _plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
+    return plan_coarse(con, request) if request.protection == "strong" else plan(con, request)
 
 
 def write_extract(
-    published: Published, request: Request, path: Path, key: bytes, key_name: str, *, replace: bool = False
+    published: Published,
+    request: Request,
+    path: Path,
+    key: bytes,
+    key_name: str,
+    *,
+    replace: bool = False,
+    reports: bool = False,
 ) -> Extract:
     """Write an extract to `path`, readable by its owner alone.
 
@@ -59,13 +88,15 @@ def write_extract(
         key: The key of the pseudonyms.
         key_name: The name of the key, which the extract states.
         replace: Replaces an existing extract.
+        reports: Measures what single students are to be found by.
 
     Raises ExtractRefused, PublicationBroken, duckdb.Error, OSError."""
     check_place(path, replace=replace)
     with workspace(path.parent) as scratch:
         unfinished = scratch / f"extract{SUFFIX}"
         with _opened(published, scratch / "spill") as con:
-            tables = plan(con, request)
+            tables = _plan(con, request)
+            coarsenings = coarsen(con, tables, request)
             _set_key(con, key)
             con.execute(
                 f"ATTACH {literal(str(unfinished))} AS extract (STORAGE_VERSION {literal(STORAGE_VERSION)})"
@@ -76,13 +107,14 @@ def write_extract(
                 rows[table.name], blank = _copy(con, table, request, names)
                 count += blank
             _describe(con, tables, rows, request, key_name)
+            report = report_on(con, request.protection, rows, coarsenings) if reports else None
             con.execute("DETACH extract")
         unfinished.chmod(0o600)
         if replace:
             put_in_place(unfinished, path)
         else:
             _put_beside(unfinished, path)
-    return Extract(path, rows, count)
+    return Extract(path, rows, count, report)
 
 
 def check_place(path: Path, *, replace: bool) -> None:
@@ -167,8 +199,9 @@ def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names:
     """Copy a table. Returns its number of rows, and the number of values blanked since they name a person."""
     shown = [column for column in table.columns if column.treatment != "dropped"]
     rows_sql = condition(table, request)
+    source = f"{table.source} WHERE {rows_sql}"
     naming = {
-        column.name: values_that_name(_distinct(con, table, column, rows_sql), names)
+        column.name: labels_that_name(con, source, column.name, names, is_list=column.is_list)
         for column in shown
         if column.treatment == "screened"
     }
@@ -187,17 +220,10 @@ def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names:
     return rows, sum(map(len, naming.values()))
 
 
-def _distinct(con: duckdb.DuckDBPyConnection, table: Table, column: Column, rows_sql: str) -> list[str]:
-    """The texts of a column."""
-    value = f"unnest({quoted(column.name)})" if column.is_list else quoted(column.name)
-    query = f"SELECT DISTINCT {value} AS value FROM {relation(table.name)} WHERE {rows_sql}"
-    return [value for (value,) in con.execute(query).fetchall() if value is not None]
-
-
 def _rows(table: Table, rows_sql: str) -> str:
     """SQL for a table's rows. Rows with traits get `_fewest`: the size of the smallest group of their cohort
     that shares all traits. Blanking that group alone would show its members."""
-    rows = f"FROM {relation(table.name)} WHERE {rows_sql}"
+    rows = f"FROM {table.source} WHERE {rows_sql}"
     traits = [column.name for column in table.columns if column.treatment == "grouped"]
     if not traits:
         return rows
@@ -233,9 +259,8 @@ def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
 
 def _is_large(table: Table) -> str:
     """SQL that is true for rows about enough people, or about nobody."""
-    parts = [
-        f"({quoted(count)} = 0 OR {quoted(count)} >= {SMALL_GROUP})" for count in table.of_class("people")
-    ]
+    counts = [quoted(count) for count in table.of_class("people")]
+    parts = [f"NOT {few_sql(counts, SMALL_GROUP)}"] if counts else []
     if FLAG in {column.name for column in table.columns}:
         parts.append(f"NOT {FLAG}")
     return " AND ".join(parts)
@@ -254,12 +279,14 @@ def _describe(
         """
         CREATE TABLE extract.about.extract AS
         SELECT $readme AS readme, now()::TIMESTAMP AS made_at, generation, published_at, models_version,
-            $key_name AS key_name, $schools::BIGINT[] AS schools, $semesters::BIGINT[] AS semesters,
+            $protection AS protection, $key_name AS key_name,
+            $schools::BIGINT[] AS schools, $semesters::BIGINT[] AS semesters,
             $smallest::INTEGER AS smallest_group
         FROM quality.publication
         """,
         {
-            "readme": README,
+            "readme": README[request.protection],
+            "protection": request.protection,
             "key_name": key_name,
             "schools": None if request.hides_schools else list(request.schools) or None,
             "semesters": None if request.hides_schools else list(request.semesters) or None,

@@ -8,11 +8,13 @@ from pathlib import Path
 import duckdb
 
 from exports.extracts.plan import ExtractRefused, Request, Table
+from exports.extracts.report import check_report_place, report_text
 from exports.extracts.write import check_place, planned, write_extract
 from pipelines.cli.terminal.display import USAGE, fail, print_line
 from pipelines.cli.terminal.rows import print_rows
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.settings import Settings
+from warehouse.files import write_text
 from warehouse.keys import home_key
 from warehouse.load.logs.load_log import now
 from warehouse.published.shards import PublicationBroken
@@ -22,12 +24,20 @@ PSEUDONYMS = "pseudonyms"
 
 
 def run_extract(
-    settings: Settings, request: Request, path: Path, *, key_name: str | None, replace: bool, dry_run: bool
+    settings: Settings,
+    request: Request,
+    path: Path,
+    *,
+    key_name: str | None,
+    report_path: Path | None,
+    replace: bool,
+    dry_run: bool,
 ) -> int:
     """Write an extract. Returns the exit status.
 
     Args:
         key_name: Extracts with the same key name have the same pseudonyms; None: a new name.
+        report_path: The file for the report; None: there is none.
         dry_run: Only show the treatment of each column."""
     published = settings.published
     if problem := why_unreadable(published):
@@ -37,10 +47,20 @@ def run_extract(
             _show(planned(published, request, settings.home / "scratch"))
             return 0
         check_place(path, replace=replace)
+        if report_path is not None:
+            check_report_place(report_path, replace=replace)
         name = key_name or f"{now():%Y%m%d}-{secrets.token_hex(4)}"
         extract = write_extract(
-            published, request, path, extract_key(settings.home, name), name, replace=replace
+            published,
+            request,
+            path,
+            extract_key(settings.home, name),
+            name,
+            replace=replace,
+            reports=report_path is not None,
         )
+        if report_path is not None and extract.report is not None:
+            write_text(report_path, report_text(extract.report))
     except ExtractRefused as error:
         return fail(error, USAGE)
     except (duckdb.Error, PublicationBroken) as error:
@@ -53,7 +73,7 @@ def run_extract(
 
 
 def extract_key(home: Path, key_name: str) -> bytes:
-    """The key of extracts of one name. Extracts of two names cannot be joined; only this home has the key."""
+    """The key of extracts of one name. Extracts of two names share no pseudonym. Only this home has it."""
     return hmac.digest(home_key(home, PSEUDONYMS), key_name.encode(), "sha256")
 
 
