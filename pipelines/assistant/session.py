@@ -14,13 +14,14 @@ from typing import Any
 
 import duckdb
 
+from exports.extracts.names import blanked, labels_that_name, names_of_people
 from exports.suppression import shown
 from pipelines.assistant.statements import FUNCTIONS, Refused, check_statement
 from pipelines.measures import Filter, Unanswerable, measured
 from pipelines.settings.options import AssistantOptions
-from warehouse.identifiers import literal, relation
+from warehouse.identifiers import literal, quoted, relation
 from warehouse.privacy import PERSONAL
-from warehouse.publish.audiences import visible_tables
+from warehouse.publish.audiences import VisibleTable, visible_tables
 from warehouse.published.audiences import Audience
 from warehouse.published.reading import Config, opened_shards
 from warehouse.published.shards import Published
@@ -30,6 +31,17 @@ DATABASE = "assistant"
 SCHEMAS = ("core", "marts", "quality")
 #: The classes of columns that are absent. Traits of single people would rebuild the numbers of small groups.
 HIDDEN = PERSONAL | {"trait"}
+#: Columns of class `plain` whose texts a school can write into its seeds, without the language at their end.
+SEEDED = ("band", "tier", "attendance_tier", "discrimination_label", "chronic_profiles", "absences_left_by")
+#: Columns of `quality`, which have no class, with names that the platform gives, or with messages about them.
+QUALITY_TEXTS = ("resource", "slice", "key", "unseen", "message")
+TEXTS = ("VARCHAR", "VARCHAR[]")
+LABELS = """
+    SELECT schema_name || '.' || table_name, column_name FROM campus.quality.dictionary
+    WHERE schema_name = 'quality' AND list_contains($quality, column_name)
+        OR privacy = 'label'
+        OR privacy = 'plain' AND list_contains($seeded, regexp_replace(column_name, '_(en|zh)$', ''))
+"""
 #: Nothing outside the database can be read, and nobody can change that.
 LOCKED = {
     "enable_external_access": "false",
@@ -68,6 +80,8 @@ class Session:
     whole: duckdb.DuckDBPyConnection
     #: The words of statements that name no person: names of tables and columns, functions, and SQL's own.
     vocabulary: frozenset[str]
+    #: Labels that hold the name or the number of a person, which are null.
+    naming: frozenset[str]
 
     def ask(self, statement: str) -> dict[str, Any]:
         """The columns and rows of one SELECT. Raises Refused, also for one that takes too much."""
@@ -108,7 +122,8 @@ class Session:
             known_rows = [row for row in rows if row[index] is not None]
             hidden_rows = [row for row in rows if row[index] is None]
             rows = sorted(known_rows, key=itemgetter(index), reverse=is_descending) + hidden_rows
-        return self._first(columns, rows[:limit])
+        screened = [[None if value in self.naming else value for value in row] for row in rows[:limit]]
+        return self._first(columns, screened)
 
     def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """The rows of a query of the server's own."""
@@ -145,7 +160,8 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
     """Open the published file with the tables and columns that an assistant may see.
 
     Unless `options.personal`, columns of the classes HIDDEN and of no class are absent, and rows of guardians
-    too. Numbers of rows about few people are null. Raises duckdb.Error, FileNotFoundError,
+    too; labels that hold the name or number of a person are null. Numbers of rows about few people are null.
+    Raises duckdb.Error, FileNotFoundError,
     PublicationBroken."""
     config: Config = {"memory_limit": options.memory_limit, "threads": 2, "temp_directory": ""}
     with _attached(published, config) as con:
@@ -154,6 +170,7 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
         types = defaultdict[str, dict[str, str]](dict)
         for name, column, data_type in con.execute(TYPES).fetchall():
             types[name][column] = data_type
+        naming = {} if options.personal else _naming_labels(con, tables, types)
         con.execute(f"ATTACH ':memory:' AS {DATABASE}")
         for schema in SCHEMAS:
             con.execute(f"CREATE SCHEMA {DATABASE}.{schema}")
@@ -162,9 +179,14 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
             full = f"{table.schema}.{table.name}"
             visible[full] = list(table.columns)
             columns = ", ".join(shown({name: types[full][name] for name in table.columns}))
+            screened = ", ".join(
+                f"{blanked(name, types[full][name].endswith('[]'), values)} AS {quoted(name)}"
+                for name, values in naming.get(full, {}).items()
+            )
+            replaced = f"REPLACE ({screened})" if screened else ""
             con.execute(
-                f"CREATE VIEW {DATABASE}.{relation(full)} AS "
-                f"SELECT {columns} FROM campus.{relation(full)} WHERE {table.condition}"
+                f"CREATE VIEW {DATABASE}.{relation(full)} AS SELECT {columns} "
+                f"FROM (SELECT * {replaced} FROM campus.{relation(full)} WHERE {table.condition})"
             )
         con.execute(DICTIONARY)
         con.execute(f"DROP VIEW {DATABASE}.quality.dictionary")
@@ -177,7 +199,26 @@ def session(published: Published, options: AssistantOptions) -> Iterator[Session
         names = {word for table, columns in visible.items() for word in (*table.split("."), *columns)}
         keywords = {word for (word,) in whole.execute(KEYWORDS).fetchall()}
         vocabulary = frozenset(word.lower() for word in names | keywords | FUNCTIONS)
-        yield Session(con, options, visible, whole, vocabulary)
+        naming_values = (values for columns in naming.values() for values in columns.values())
+        yield Session(con, options, visible, whole, vocabulary, frozenset().union(*naming_values))
+
+
+def _naming_labels(
+    con: duckdb.DuckDBPyConnection, tables: Sequence[VisibleTable], types: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, list[str]]]:
+    """By table and column, the labels that hold the name or the number of a person."""
+    con.execute("USE campus")
+    names = names_of_people(con)
+    columns_of = {f"{table.schema}.{table.name}": table.columns for table in tables}
+    naming = defaultdict[str, dict[str, list[str]]](dict)
+    labels = con.execute(LABELS, {"quality": QUALITY_TEXTS, "seeded": SEEDED}).fetchall()
+    for table, column in labels:
+        if column not in columns_of.get(table, ()) or types[table][column] not in TEXTS:
+            continue
+        is_list = types[table][column].endswith("[]")
+        if values := labels_that_name(con, relation(table), column, names, is_list=is_list):
+            naming[table][column] = values
+    return naming
 
 
 @contextmanager

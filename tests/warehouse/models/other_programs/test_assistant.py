@@ -195,6 +195,37 @@ def test_no_cell_of_any_table_names_a_person(home: Path) -> None:
     assert ["王一"] in names, "as the operator allows it"
 
 
+#: A label that holds a person's name, where the platform, the school's seeds and messages may put one.
+NAMING = "王一的补课班"
+LABELLED = (
+    "UPDATE core.dim_course_class SET class_name = $naming",
+    "UPDATE marts.grade_distribution SET group_name = $naming",
+    "UPDATE marts.grade_distribution_band SET band = $naming, band_zh = $naming",
+    "UPDATE core.dim_teacher SET department_names = [$naming, '语文组']",
+    "UPDATE quality.load_log SET message = $naming, slice = $naming",
+)
+
+
+def test_no_label_names_a_person(home: Path, tmp_path: Path) -> None:
+    """Neither in a table nor in a measure. Other labels stay."""
+    copy = tmp_path / "campus.duckdb"
+    copy.write_bytes((home / "campus.duckdb").read_bytes())
+    with closing(duckdb.connect(str(copy))) as con:
+        for statement in LABELLED:
+            assert con.execute(statement, {"naming": NAMING}).fetchall() != [(0,)], statement
+    by_class: tuple[Any, ...] = ("attendance_rate", ["course_class"], {}, (), (), (), None)
+    with session(copy, AssistantOptions(rows=10_000)) as opened:
+        tables = {table: opened.ask(f"FROM {table}")["rows"] for table in opened.tables}
+        texts = json.dumps(
+            [*tables.values(), opened.measure(*by_class)["rows"]], ensure_ascii=False, default=str
+        )
+        departments = opened.ask("SELECT DISTINCT department_names FROM core.dim_teacher")["rows"]
+    assert NAMING not in texts and "数学" in texts
+    assert departments == [[["语文组"]]]
+    with session(copy, AssistantOptions(personal=True)) as opened:
+        assert NAMING in json.dumps(opened.measure(*by_class)["rows"], ensure_ascii=False, default=str)
+
+
 def test_numbers_about_few_people_are_null(home: Path) -> None:
     with session(home / "campus.duckdb", AssistantOptions()) as opened:
         small = opened.ask("SELECT students FROM marts.outcome_by_group WHERE is_suppressed")["rows"]
