@@ -41,9 +41,9 @@ def hidden_groups(
     while size < len(hidden):
         size = len(hidden)
         for line in lines:
-            shown = sorted(set(line) - hidden, key=lambda position: (counts[position] or 0, position))
+            visible = sorted(set(line) - hidden, key=lambda position: (counts[position] or 0, position))
             of_line = [counts[position] or 0 for position in line if position in hidden]
-            while of_line and shown and (len(of_line) == 1 or is_few(sum(of_line), smallest)):
-                hidden.add(shown[0])
-                of_line.append(counts[shown.pop(0)] or 0)
+            while of_line and visible and (len(of_line) == 1 or is_few(sum(of_line), smallest)):
+                hidden.add(visible[0])
+                of_line.append(counts[visible.pop(0)] or 0)
     return hidden

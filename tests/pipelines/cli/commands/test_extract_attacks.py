@@ -151,13 +151,15 @@ def test_many_rows_of_a_student_are_a_single_student(published: World, tmp_path:
             "(FROM core.fct_grade WHERE source = 'class' AND score_percent IS NOT NULL LIMIT 1) AS grade, "
             "range(6)"
         )
-    done = write_extract(copy, Request(protection="strong"), tmp_path / "x.duckdb", b"k" * 32, "k")
-    assert ask(done.path, "SELECT count(*) FROM coarse.course_grade") != [(0,)]
-    assert ask(done.path, "SELECT count(*) FROM coarse.course_grade WHERE course_name = 'Glider'") == [(0,)]
+    written = write_extract(copy, Request(protection="strong"), tmp_path / "x.duckdb", b"k" * 32, "k")
+    assert ask(written.path, "SELECT count(*) FROM coarse.course_grade") != [(0,)]
+    assert ask(written.path, "SELECT count(*) FROM coarse.course_grade WHERE course_name = 'Glider'") == [
+        (0,)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--protect", "strong", "--table", "core.fct_grade"], "a strong extract cannot have core.fct_grade"),
         (["--protect", "weak"], "'weak' is not one of"),
@@ -167,7 +169,7 @@ def test_many_rows_of_a_student_are_a_single_student(published: World, tmp_path:
         (["--report", "{home}/notes.json", "--force"], "is not a report on an extract"),
     ],
 )
-def test_a_mistake_is_one_line(published: World, arguments: list[str], said: str) -> None:
+def test_a_mistake_is_one_line(published: World, arguments: list[str], message: str) -> None:
     notes = published.home / "notes.json"
     notes.write_text("{}", encoding="utf-8")
     options = [argument.format(home=published.home) for argument in arguments]
@@ -175,5 +177,5 @@ def test_a_mistake_is_one_line(published: World, arguments: list[str], said: str
     result = command_line.campus(
         published.home, "extract", "--pseudonymous", "--to", target, *options, CAMPUS_HOME=str(published.home)
     )
-    assert result.exit_code == 2 and said in result.output
+    assert result.exit_code == 2 and message in result.output
     assert notes.read_text(encoding="utf-8") == "{}" and not Path(target).exists()

@@ -324,6 +324,47 @@ def _students_with(sums: tuple[int, ...] | None, students: Rows) -> list[set[int
     return fours
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_shown_groups_give_no_small_group(
+    school: Callable[..., duckdb.DuckDBPyConnection], seed: int
+) -> None:
+    """No sum or difference of the rows that files show is a row in which few students count."""
+    random = np.random.default_rng(seed)
+    people, attendance, counts = [], [], defaultdict[tuple[int, str], list[int]](lambda: [0, 0])
+    for cohort in range(int(random.integers(2, 5))):
+        for gender, mean in (("f", 12), ("m", 12), (None, 3)):
+            for _ in range(int(random.poisson(mean))):
+                has_records = bool(random.random() < 0.8)
+                key: dict[str, Any] = {"school_id": 1, "student_id": len(people)}
+                people.append(key | {"cohort_id": cohort, "gender": gender})
+                attendance.append(KEY | key | {"recorded": 10 * has_records, "present": 9 * has_records})
+                counts[cohort, gender or "unknown"][0] += 1
+                counts[cohort, gender or "unknown"][1] += has_records
+    cells = list(counts)
+    rows = [
+        row
+        for row in mart(
+            school(dim_student=people, attendance_student_semester=attendance), "outcome_by_group"
+        )
+        if row["group_type"] != "boarding"
+    ]
+    sums, is_few = [], []
+    for row in rows:
+        of_row = [
+            (row["is_school"] or cohort == row["cohort_id"]) and row["group_code"] in ("all", group)
+            for cohort, group in cells
+        ]
+        sums.append(np.array(of_row, dtype=float))
+        of_counts = (
+            sum(counts[cell][n] for cell, is_in in zip(cells, of_row, strict=True) if is_in) for n in (0, 1)
+        )
+        is_few.append(any(0 < count < 5 for count in of_counts))
+    visible = np.array([row_sum for row_sum, row in zip(sums, rows, strict=True) if not row["is_suppressed"]])
+    rank = np.linalg.matrix_rank(visible)
+    for row_sum, few in zip(sums, is_few, strict=True):
+        assert not few or np.linalg.matrix_rank(np.vstack([visible, row_sum])) > rank
+
+
 def test_teachers_beside_those_who_score_the_same(school: Callable[..., duckdb.DuckDBPyConnection]) -> None:
     """Teacher 3 gives less than the others; teacher 5 has three students; teacher 6 scores alone."""
     random = np.random.default_rng(21)

@@ -318,6 +318,24 @@ def test_groups_against_newcombe(school: Any) -> None:
     assert own["recall_difference"] == -other["recall_difference"]
 
 
+def test_a_kind_with_a_count_of_few_is_hidden(school: Any) -> None:
+    random = np.random.default_rng(8)
+    weak = random.random(100) < 0.3
+    connection = school(**_world(random, weak, random.random(100) < np.where(weak, 0.6, 0.1)))
+    rows = _rows(connection, "marts.early_warning_backtest_group", "true")
+    few, hidden = set(), set()
+    for row in rows:
+        kind = tuple(row[name] for name in ("week", "outcome", "rule", "group_type"))
+        counts = [row[name] for name in ("students", "judged", "with_outcome", "flagged", "hits")]
+        counts += [row["with_outcome"] - row["hits"], row["flagged"] - row["hits"]]
+        if set(counts) & {1, 2, 3, 4}:
+            few.add(kind)
+        if row["is_suppressed"]:
+            hidden.add(kind)
+    assert few == hidden and 0 < len(few) < len(rows) / 3
+    assert {row["students"] for row in rows} & {1, 2, 3, 4} == set(), "no group is small by its rows"
+
+
 def test_a_perfect_rule_has_an_area_of_one_and_no_interval(school: Any) -> None:
     weak = np.arange(40) < 10
     row = _level(school(**_world(np.random.default_rng(7), weak, weak)), "failed_courses", 10)
