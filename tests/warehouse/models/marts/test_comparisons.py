@@ -330,7 +330,10 @@ def test_shown_groups_give_no_small_group(
 ) -> None:
     """No sum or difference of the rows that files show is a row in which few students count."""
     random = np.random.default_rng(seed)
-    people, attendance, counts = [], [], defaultdict[tuple[int, str], list[int]](lambda: [0, 0])
+    people: Rows = []
+    attendance: Rows = []
+    # Rows and records by cohort and group.
+    counts = defaultdict[tuple[int, str], list[int]](lambda: [0, 0])
     for cohort in range(int(random.integers(2, 5))):
         for gender, mean in (("f", 12), ("m", 12), (None, 3)):
             for _ in range(int(random.poisson(mean))):
