@@ -2,8 +2,7 @@
 
 CSV: UTF-8 with a byte order mark, for Excel. Quoted by RFC 4180: an empty text is "", a missing value is
 nothing. The headers are labels. A spreadsheet program runs text that begins like a formula, even if it is
-quoted. So text that begins with =, +, -, @ (in full width, too), a tab, a line break or ' gets a ' before
-it, as OWASP advises. Remove one ' at the beginning to get the value. Numbers are unchanged.
+quoted: such text gets a ' before it (warehouse.csv_cells). Numbers are unchanged.
 
 Parquet: the query's names, types and values, with the source in key-value metadata.
 """
@@ -21,7 +20,7 @@ from exports.source import Origin
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
 from exports.spreadsheet.sheets import Language, Sheet, Words
 from warehouse.age import with_semesters
-from warehouse.csv_cells import FORMULA_STARTS, safe_cell
+from warehouse.csv_cells import safe_cell, safe_text
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -90,9 +89,7 @@ def _field(column: SheetColumn) -> str:
     if column.words:
         words = " ".join(f"WHEN {literal(code)} THEN {literal(word)}" for code, word in column.words.items())
         value = f"CASE {value} {words} ELSE {value} END"
-    # Not IN (...): DuckDB makes a join of so long a list, which loses the order of the rows.
-    begins = f"contains({literal(''.join(FORMULA_STARTS))}, nullif(left({value}, 1), ''))"
-    return f"CASE WHEN {begins} THEN '''' || {value} ELSE {value} END"
+    return safe_text(value)
 
 
 def _line(fields: Sequence[str]) -> str:

@@ -69,14 +69,18 @@ def test_messages_and_titles_print_no_control_characters(monkeypatch: pytest.Mon
     assert printed.count("owned") >= 6
 
 
-FORMULAS = ["=1+1", "+1", "-5", "@x", "\tx", "\rx", "＝1", "'x"]
+FORMULAS = [
+    *("=1+1", "+1", "-5", "@x", "\tx", "\rx", "＝1", "'x", "-"),
+    *("|=1+2", "\ufeff=1+2", "\u200b\ufeff@x", ' "=1', ";+1", "%-1", "\u3000=1", "\xa0=1"),
+]
+TEXTS = ["x=1", "1-2", "王=|", "|x", "\ufeffx", '"x"', "", " "]
 
 
 def test_csv_of_a_query_runs_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
-    rows.print_rows(["text", "=name"], [[text, text] for text in FORMULAS], "csv")
+    rows.print_rows(["text", "=name"], [[text, text] for text in (*FORMULAS, *TEXTS)], "csv")
     header, *records = csv.reader(io.StringIO(capsys.readouterr().out, newline=""))
     assert header == ["text", "'=name"]
-    assert [row[0] for row in records] == [f"'{text}" for text in FORMULAS]
+    assert [row[0] for row in records] == [*(f"'{text}" for text in FORMULAS), *TEXTS]
 
 
 def test_csv_and_json_print_exact_values(capsys: pytest.CaptureFixture[str]) -> None:
