@@ -19,7 +19,7 @@ from exports.contract import CONTRACT, write_contract
 from exports.flat import write_csv, write_parquet
 from exports.oneroster.check import Refused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
-from exports.oneroster.write import write_zip
+from exports.oneroster.write import Content, write_zip
 from exports.preview import preview_of
 from exports.ready import BOARD, ONEROSTER, READY
 from exports.schema import SCHEMA, write_schema
@@ -61,8 +61,8 @@ class Options:
     names: bool = True
     #: Pages of students show their guardians.
     guardians: bool = False
-    #: The files of OneRoster have the gender of students.
-    demographics: bool = False
+    #: What the files of OneRoster have.
+    oneroster: Content = field(default_factory=Content)
     #: The readers of the site, each of whom gets an own folder.
     roles: tuple[Role, ...] = ("head",)
     #: `roles` are those of every night: skips a site that a nightly export has already written from the same
@@ -379,7 +379,7 @@ def _oneroster(
     """Write the zip of these schools. Its date is the oldest date of a school."""
     unfinished = place.scratch / "unfinished.zip"
     schools = [school.id for school in together]
-    rows = write_zip(con, schools, unfinished, demographics=options.demographics)
+    rows = write_zip(con, schools, unfinished, options.oneroster)
     day = min(source.made_of(ONEROSTER_VIEWS).day for source in place.origins(together).values())
     return _place(ONEROSTER, f"{ONEROSTER}_{label}_", unfinished, day, options, rows, "")
 

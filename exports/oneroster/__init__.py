@@ -1,1 +1,1 @@
-"""The bulk files of OneRoster 1.2, as a zip for other school systems."""
+"""The bulk files of OneRoster, as a zip for other school systems."""

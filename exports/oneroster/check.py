@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
-from exports.oneroster.standard import FILES, Field
+from exports.oneroster.standard import Field, File
 from warehouse.identifiers import literal, quoted
 
 #: The rows that a problem names.
@@ -68,7 +68,7 @@ def refuse_incomplete(con: duckdb.DuckDBPyConnection, schools: Sequence[int], *,
     )
 
 
-def refuse_broken(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+def refuse_broken(con: duckdb.DuckDBPyConnection, files: Mapping[str, File]) -> None:
     """Check the rows of files (tables of `table_of`). Raises Refused."""
     _refuse([problem for file in files for problem in _problems(con, file, files)])
 
@@ -83,8 +83,8 @@ def _refuse(problems: Sequence[Problem]) -> None:
     raise Refused("\n".join(lines))
 
 
-def _problems(con: duckdb.DuckDBPyConnection, file: str, files: Sequence[str]) -> Iterator[Problem]:
-    standard, table = FILES[file], table_of(file)
+def _problems(con: duckdb.DuckDBPyConnection, file: str, files: Mapping[str, File]) -> Iterator[Problem]:
+    standard, table = files[file], table_of(file)
     twice = f'SELECT "sourcedId" FROM {table} GROUP BY ALL HAVING count(*) > 1'
     yield from _problem(con, "operator", f"{file}.csv: sourcedId is there twice", twice)
     for field in standard.fields:
@@ -96,7 +96,7 @@ def _problems(con: duckdb.DuckDBPyConnection, file: str, files: Sequence[str]) -
         yield from _problem(con, "school", f"{file}.csv: {ends} is not after {begins}", rows)
 
 
-def _rules(field: Field, table: str, files: Sequence[str]) -> Iterator[tuple[Mender, str, str]]:
+def _rules(field: Field, table: str, files: Mapping[str, File]) -> Iterator[tuple[Mender, str, str]]:
     """The mender, the reason and the query for rows of a table that break a rule of the field."""
     rows, column = f'SELECT "sourcedId" FROM {table} WHERE', quoted(field.name)
     if field.required:

@@ -1,15 +1,22 @@
-"""The files of OneRoster 1.2 (CSV binding 1.2.1, bulk) that the export writes: their fields, in order.
+"""The bulk files of OneRoster that the export writes, by version: their fields, in order.
 
-https://www.imsglobal.org/spec/oneroster/v1p2/bind/csv"""
+1.2 is the CSV binding 1.2.1: https://www.imsglobal.org/spec/oneroster/v1p2/bind/csv. It took the field
+resourceSourcedIds of users.csv out of 1.2.0; the manifest of both says 1.2.
+1.1: https://www.imsglobal.org/oneroster-v11-final-csv-tables"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-MANIFEST_VERSION, VERSION = "1.0", "1.2"
-#: The files of the standard in the order of the manifest.
-ALL_FILES = (
+Version = Literal["1.1", "1.2"]
+MANIFEST_VERSION = "1.0"
+_ALL_OF_1_1 = (
+    *("academicSessions", "categories", "classes", "classResources", "courses", "courseResources"),
+    *("demographics", "enrollments", "lineItems", "orgs", "resources", "results", "users"),
+)
+_ALL_OF_1_2 = (
     *("academicSessions", "categories", "classes", "classResources", "courses", "courseResources"),
     *("demographics", "enrollments", "lineItemLearningObjectiveIds", "lineItems", "lineItemScoreScales"),
     *("orgs", "resources", "resultLearningObjectiveIds", "results", "resultScoreScales", "roles"),
@@ -44,6 +51,18 @@ class File:
     fields: tuple[Field, ...]
     #: Two fields with dates; the second is exclusive, so it is later.
     period: tuple[str, str] | None = None
+    #: SQL of the rows; empty: all rows of the view.
+    rows: str = ""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A version of the standard."""
+
+    #: The files of the export.
+    files: Mapping[str, File]
+    #: All files in the order of the manifest.
+    all_files: tuple[str, ...]
 
 
 def _file(view: str, *fields: Field, period: tuple[str, str] | None = None, to: str = "") -> File:
@@ -69,7 +88,7 @@ _TITLE = Field("title", required=True)
 _SCHOOL = _references("orgs", "schoolSourcedId")
 _PERIOD = ("beginDate", "endDate")
 
-FILES: Mapping[str, File] = {
+_FILES_OF_1_2: Mapping[str, File] = {
     "academicSessions": _file(
         "academic_sessions",
         _TITLE,
@@ -195,9 +214,49 @@ FILES: Mapping[str, File] = {
         *(Field(name, required=True) for name in ("givenName", "familyName")),
         *_texts("middleName", "identifier", "email", "sms", "phone"),
         Field("agentSourcedIds", to="users", is_list=True),
-        *_texts("grades", "password", "userMasterIdentifier", "resourceSourcedIds"),
+        *_texts("grades", "password", "userMasterIdentifier"),
         *_texts("preferredGivenName", "preferredMiddleName", "preferredFamilyName"),
         Field("primaryOrgSourcedId", to="orgs"),
         *_texts("pronouns"),
     ),
+}
+
+_ROLES_OF_1_1 = ("administrator", "aide", "guardian", "parent", "proctor", "relative", "student", "teacher")
+#: The users with the role for which 1.1 has no file.
+_USERS_OF_1_1 = """
+    SELECT users.*, roles."orgSourcedId" AS "orgSourcedIds", roles."role"
+    FROM oneroster.users JOIN oneroster.roles
+        ON roles.school_id = users.school_id AND roles."userSourcedId" = users."sourcedId"
+"""
+#: Rosters alone. 1.1 requires points and bounds of every mark and its grading period, so that marks in words,
+#: exempted marks and additions would have to be left out.
+_FILES_OF_1_1: Mapping[str, File] = {
+    **{
+        name: _FILES_OF_1_2[name]
+        for name in ("academicSessions", "classes", "courses", "enrollments", "orgs")
+    },
+    # 1.1 has no word for a gender that is not known.
+    "demographics": replace(
+        _FILES_OF_1_2["demographics"],
+        rows="FROM oneroster.demographics WHERE \"sex\" IN ('male', 'female')",
+    ),
+    "users": replace(
+        _file(
+            "users",
+            Field("enabledUser", required=True, values=_BOOLEAN),
+            Field("orgSourcedIds", required=True, to="orgs", is_list=True),
+            Field("role", required=True, values=_ROLES_OF_1_1),
+            Field("username", required=True),
+            *_texts("userIds"),
+            *(Field(name, required=True) for name in ("givenName", "familyName")),
+            *_texts("middleName", "identifier", "email", "sms", "phone"),
+            Field("agentSourcedIds", to="users", is_list=True),
+            *_texts("grades", "password"),
+        ),
+        rows=_USERS_OF_1_1,
+    ),
+}
+BINDINGS: Mapping[Version, Binding] = {
+    "1.1": Binding(_FILES_OF_1_1, _ALL_OF_1_1),
+    "1.2": Binding(_FILES_OF_1_2, _ALL_OF_1_2),
 }

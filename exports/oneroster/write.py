@@ -5,17 +5,20 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from exports.oneroster.addresses import Addresses, add_addresses
 from exports.oneroster.check import refuse_broken, refuse_incomplete, table_of
-from exports.oneroster.standard import ALL_FILES, FILES, MANIFEST_VERSION, VERSION
+from exports.oneroster.standard import BINDINGS, MANIFEST_VERSION, File, Version
+from warehouse.csv_cells import RUNNABLE, safe_text
 from warehouse.identifiers import listed, literal, quoted
 
 DEMOGRAPHICS = "demographics"
 #: The views that the files are made of.
-SOURCES = tuple(f"oneroster.{file.view}" for file in FILES.values())
+SOURCES = tuple(f"oneroster.{file.view}" for file in BINDINGS["1.2"].files.values())
 #: Files with marks.
 MARKS = {"lineItems", "results", "scoreScales"}
 SYSTEM = "Campus Warehouse"
@@ -26,67 +29,89 @@ CONTROL = r"[\x00-\x1F\x7F\x{85}\x{2028}\x{2029}]+"
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
+@dataclass(frozen=True)
+class Content:
+    """What the zip has."""
+
+    version: Version = "1.2"
+    #: The gender of students.
+    demographics: bool = False
+    #: The source of email addresses. None: no addresses.
+    email: Addresses | None = None
+
+
 def write_zip(
-    con: duckdb.DuckDBPyConnection, schools: Sequence[int], target: Path, *, demographics: bool
+    con: duckdb.DuckDBPyConnection, schools: Sequence[int], target: Path, content: Content
 ) -> dict[str, int]:
     """Write the bulk files of these schools as one zip. Returns the number of rows by file.
 
-    Uses files beside `target` for the members. `demographics`: with the students' gender.
+    Uses files beside `target` for the members.
 
     Raises Refused."""
-    rows = {file: _load(con, file, schools) for file in FILES if demographics or file != DEMOGRAPHICS}
+    binding = BINDINGS[content.version]
+    rows = {
+        name: _load(con, name, file, schools)
+        for name, file in binding.files.items()
+        if content.demographics or name != DEMOGRAPHICS
+    }
     # A file without rows is not permitted.
-    rows = {file: count for file, count in rows.items() if count}
+    rows = {name: count for name, count in rows.items() if count}
     refuse_incomplete(con, schools, marks=not MARKS.isdisjoint(rows))
-    refuse_broken(con, list(rows))
+    files = {name: binding.files[name] for name in rows}
+    refuse_broken(con, files)
+    if content.email:
+        add_addresses(con, table_of("users"), content.email)
     member = target.with_name("member.csv")
     with zipfile.ZipFile(target, "w") as archive:
-        member.write_text(_manifest(rows), encoding="utf-8", newline="")
+        member.write_text(_manifest(rows, content.version), encoding="utf-8", newline="")
         _add(archive, "manifest", member)
-        for file in rows:
-            _write_csv(con, file, member)
-            _add(archive, file, member)
+        for name, file in files.items():
+            _write_csv(con, name, file, member)
+            _add(archive, name, member)
     member.unlink()
     return rows
 
 
-def _load(con: duckdb.DuckDBPyConnection, file: str, schools: Sequence[int]) -> int:
+def _load(con: duckdb.DuckDBPyConnection, name: str, file: File, schools: Sequence[int]) -> int:
     """Put the rows of a file into its temporary table, as they will be written. Returns their number."""
-    fields = ", ".join(f"{_text(field.name)} AS {quoted(field.name)}" for field in FILES[file].fields)
+    fields = ", ".join(f"{_text(field.name)} AS {quoted(field.name)}" for field in file.fields)
+    rows = file.rows or f"FROM oneroster.{quoted(file.view)}"
     con.execute(
-        f"CREATE OR REPLACE TEMP TABLE {table_of(file)} AS SELECT {fields} "
-        f"FROM oneroster.{quoted(FILES[file].view)} WHERE list_contains($schools, school_id)",
+        f"CREATE OR REPLACE TEMP TABLE {table_of(name)} AS SELECT {fields} "
+        f"FROM ({rows}) WHERE list_contains($schools, school_id)",
         {"schools": schools},
     )
-    [(count,)] = con.execute(f"SELECT count(*) FROM {table_of(file)}").fetchall()
+    [(count,)] = con.execute(f"SELECT count(*) FROM {table_of(name)}").fetchall()
     return int(count)
 
 
 def _text(column: str) -> str:
-    """SQL for a column as text without control characters. An empty text is null."""
-    text = f"regexp_replace(CAST({quoted(column)} AS VARCHAR), {literal(CONTROL)}, ' ', 'g')"
-    return f"nullif(trim({text}), '')"
+    """SQL for a column as text without control characters and formulas. An empty text is null."""
+    value = f"regexp_replace(CAST({quoted(column)} AS VARCHAR), {literal(CONTROL)}, ' ', 'g')"
+    text = f"nullif(trim({value}), '')"
+    # A number may begin with -.
+    return f"CASE WHEN typeof({quoted(column)}) = 'VARCHAR' THEN {safe_text(text, RUNNABLE)} ELSE {text} END"
 
 
-def _manifest(rows: Mapping[str, int]) -> str:
+def _manifest(rows: Mapping[str, int], version: Version) -> str:
     properties = {
         "propertyName": "value",
         "manifest.version": MANIFEST_VERSION,
-        "oneroster.version": VERSION,
-        **{f"file.{file}": "bulk" if file in rows else "absent" for file in ALL_FILES},
+        "oneroster.version": version,
+        **{f"file.{file}": "bulk" if file in rows else "absent" for file in BINDINGS[version].all_files},
         "source.systemName": SYSTEM,
     }
     return "".join(f"{name},{value}{LINE_END}" for name, value in properties.items())
 
 
-def _write_csv(con: duckdb.DuckDBPyConnection, file: str, target: Path) -> None:
-    names = [field.name for field in FILES[file].fields]
+def _write_csv(con: duckdb.DuckDBPyConnection, name: str, file: File, target: Path) -> None:
+    names = [field.name for field in file.fields]
     header = ",".join(names) + LINE_END
     # Between PREFIX and SUFFIX, DuckDB ends all lines but the last.
     options = (
         f"FORMAT csv, HEADER false, NEW_LINE '{LINE_END}', PREFIX {literal(header)}, SUFFIX '{LINE_END}'"
     )
-    query = f'SELECT {listed(names)} FROM {table_of(file)} ORDER BY "sourcedId"'
+    query = f'SELECT {listed(names)} FROM {table_of(name)} ORDER BY "sourcedId"'
     con.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
 
 

@@ -5,7 +5,7 @@ import re
 from ipaddress import ip_address
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,7 @@ from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
+from exports.oneroster.standard import Version
 from exports.ready import BOARD, READY
 from exports.site.sections import Role
 from exports.spreadsheet.sheets import Format, Language
@@ -331,9 +332,27 @@ class DeliverOptions(Section):
         return self
 
 
+def _version(version: Any) -> Version:
+    # YAML parses 1.2 as a number.
+    versions: tuple[Version, ...] = get_args(Version)
+    for name in versions:
+        if str(version) == name:
+            return name
+    raise ValueError(f"expected {' or '.join(versions)}")
+
+
 def teacher_roles(roles: tuple[Role, ...]) -> tuple[Role, ...]:
     """The roles whose readers are single teachers."""
     return tuple(role for role in roles if role != "head")
+
+
+class OneRosterOptions(Section):
+    """The files for other school systems."""
+
+    version: Annotated[Version, PlainValidator(_version)] = Field("1.2", description="Version of OneRoster")
+    email: Literal["platform", "readers"] | None = Field(
+        None, description="Source of the addresses in users.csv; null: no addresses"
+    )
 
 
 class ExportOptions(Section):
@@ -346,6 +365,7 @@ class ExportOptions(Section):
     oneroster_demographics: bool = Field(
         False, description="Whether the files of OneRoster have the gender of students"
     )
+    oneroster: OneRosterOptions = Field(OneRosterOptions(), description="The files for other school systems")
     tables: tuple[Annotated[str, StringConstraints(pattern=rf"^({'|'.join(SCHEMAS)})\..+$")], ...] = Field(
         (), description="Further tables to write, as schema.table"
     )

@@ -1,19 +1,26 @@
 """The work of `campus export`, and the options that it shares with the assets of the same files."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
+from campus.files.table_file import TableError
 from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, export
+from exports.oneroster.write import Content
+from exports.ready import ONEROSTER
 from exports.schema import SCHEMA
 from exports.site.nightly import READERS, WRITTEN, pages_in
 from exports.site.sections import SITE, WORKBOOK, Role
+from exports.source import schools as published_schools
 from exports.spreadsheet.sheets import Format
 from pipelines.cli.terminal.display import fail, print_error, print_line
+from pipelines.deliveries.addresses import addresses_file, addresses_of
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.settings import Settings
+from warehouse.published.reading import opened
 from warehouse.published.shards import PublicationBroken
 
 
@@ -33,12 +40,16 @@ def run_export(
     if names:
         options = replace(options, roles=tuple(roles) or ("head",), is_nightly=False)
     names = names or configured_names(settings)
+    school_ids = schools or settings.school_ids
     ends = []
     try:
-        for end in export(settings.published, names, schools or settings.school_ids, options):
+        if ONEROSTER in names and settings.options.exports.oneroster.email == "readers":
+            addresses = _addresses(settings, school_ids)
+            options = replace(options, oneroster=replace(options.oneroster, email=addresses))
+        for end in export(settings.published, names, school_ids, options):
             _report(end)
             ends.append(_status(end))
-    except (duckdb.Error, PublicationBroken) as error:
+    except (duckdb.Error, PublicationBroken, TableError) as error:
         return fail(error)
     if not ends:
         print_line(f"Nothing to write: the published file has no {', '.join(names) or 'exports'}.")
@@ -61,11 +72,33 @@ def export_options(settings: Settings, format: Format | None = None, folder: Pat
         keep=None if folder else options.keep,
         names=options.board_names,
         guardians=options.guardians,
-        demographics=options.oneroster_demographics,
+        oneroster=Content(
+            version=options.oneroster.version,
+            demographics=options.oneroster_demographics,
+            email="platform" if options.oneroster.email == "platform" else None,
+        ),
         roles=options.site,
         is_nightly=folder is None,
         owners=settings.options.ui.owners,
     )
+
+
+def _addresses(settings: Settings, school_ids: Sequence[int] | None) -> dict[int, Mapping[str, str]]:
+    """The addresses of staff in the schools' files, by school and staff number. Prints refused lines.
+
+    Raises TableError."""
+    addresses: dict[int, Mapping[str, str]] = {}
+    with opened(settings.published) as con:
+        for school_id in school_ids or [school.id for school in published_schools(con)]:
+            path = addresses_file(settings.home, school_id)
+            if not os.path.lexists(path):
+                print_error(f"{path} does not exist: the staff of school {school_id} have no addresses")
+                continue
+            read = addresses_of(settings.home, con, school_id)
+            for line, reason in read.refused:
+                print_error(f"{path}, line {line}: {reason}")
+            addresses[school_id] = read.of_staff
+    return addresses
 
 
 def _report(end: Written | Failed) -> None:

@@ -1,5 +1,5 @@
-"""A validator of bulk zips, written from the tables of OneRoster 1.2's CSV binding (1.2.1), apart from the
-export. It knows the 12 files that the export may write; another file is a finding."""
+"""A validator of bulk zips, written from the tables of OneRoster's CSV bindings 1.2.1 and 1.1, apart from the
+export. It knows the files that the export may write; another file is a finding."""
 
 import csv
 import io
@@ -13,14 +13,20 @@ from pathlib import Path
 Row = dict[str, str]
 Rows = Mapping[str, list[Row]]
 
-#: Table 3.1: the properties of the manifest that name files.
-MANIFEST = [
-    *("academicSessions", "categories", "classes", "classResources", "courses", "courseResources"),
-    *("demographics", "enrollments", "lineItemLearningObjectiveIds", "lineItems", "lineItemScoreScales"),
-    *("orgs", "resources", "resultLearningObjectiveIds", "results", "resultScoreScales", "roles"),
-    *("scoreScales", "userProfiles", "userResources", "users"),
-]
-#: The tables of sections 3.2 and following: field; required; format; values or the file that is referred to.
+#: The properties of the manifest that name files, by version.
+MANIFEST = {
+    "1.1": [
+        *("academicSessions", "categories", "classes", "classResources", "courses", "courseResources"),
+        *("demographics", "enrollments", "lineItems", "orgs", "resources", "results", "users"),
+    ],
+    "1.2": [
+        *("academicSessions", "categories", "classes", "classResources", "courses", "courseResources"),
+        *("demographics", "enrollments", "lineItemLearningObjectiveIds", "lineItems", "lineItemScoreScales"),
+        *("orgs", "resources", "resultLearningObjectiveIds", "results", "resultScoreScales", "roles"),
+        *("scoreScales", "userProfiles", "userResources", "users"),
+    ],
+}
+#: The tables of 1.2.1: field; required; format; values or the file that is referred to.
 #: Each begins with sourcedId, status and dateLastModified. "+" after values: the vocabulary may be extended.
 TABLES = """
 [academicSessions]
@@ -132,16 +138,49 @@ email; No; String
 sms; No; String
 phone; No; String
 agentSourcedIds; No; List of GUID References; users
-grades; No; String
+grades; No; List of Strings
 password; No; String
 userMasterIdentifier; No; String
-resourceSourcedIds; No; List of GUID References; resources
 preferredGivenName; No; String
 preferredMiddleName; No; String
 preferredFamilyName; No; String
 primaryOrgSourcedId; No; GUID Reference; orgs
 pronouns; No; String
 """
+#: The tables of 1.1 that differ. Its files of marks are not written.
+TABLES_OF_1_1 = """
+[demographics]
+birthDate; No; Date
+sex; No; Enumeration; male | female
+americanIndianOrAlaskaNative; No; Enumeration; true | false
+asian; No; Enumeration; true | false
+blackOrAfricanAmerican; No; Enumeration; true | false
+nativeHawaiianOrOtherPacificIslander; No; Enumeration; true | false
+white; No; Enumeration; true | false
+demographicRaceTwoOrMoreRaces; No; Enumeration; true | false
+hispanicOrLatinoEthnicity; No; Enumeration; true | false
+countryOfBirthCode; No; String
+stateOfBirthAbbreviation; No; String
+cityOfBirth; No; String
+publicSchoolResidenceStatus; No; String
+[users]
+enabledUser; Yes; Enumeration; true | false
+orgSourcedIds; Yes; List of GUID References; orgs
+role; Yes; Enumeration; administrator | aide | guardian | parent | proctor | relative | student | teacher
+username; Yes; String
+userIds; No; Mappings
+givenName; Yes; String
+familyName; Yes; String
+middleName; No; String
+identifier; No; String
+email; No; String
+sms; No; String
+phone; No; String
+agentSourcedIds; No; List of GUID References; users
+grades; No; String
+password; No; String
+"""
+SAME_IN_1_1 = ("academicSessions", "classes", "courses", "enrollments", "orgs")
 GUID = r"[0-9a-zA-Z._/@-]{1,255}"
 FORMATS = {
     "GUID Reference": GUID,
@@ -178,23 +217,30 @@ def _columns(line: str) -> Column:
 
 
 @cache
-def tables() -> dict[str, list[Column]]:
+def tables(version: str) -> dict[str, list[Column]]:
     """The columns of each file, after the three that all have."""
-    sections = re.split(r"\[(\w+)\]\n", TABLES)[1:]
+    if version == "1.1":
+        same = {file: tables("1.2")[file] for file in SAME_IN_1_1}
+        return same | _sections(TABLES_OF_1_1)
+    return _sections(TABLES)
+
+
+def _sections(text: str) -> dict[str, list[Column]]:
+    sections = re.split(r"\[(\w+)\]\n", text)[1:]
     return {
-        file: [_columns(line) for line in text.strip().split("\n")]
-        for file, text in zip(sections[::2], sections[1::2], strict=True)
+        file: [_columns(line) for line in lines.strip().split("\n")]
+        for file, lines in zip(sections[::2], sections[1::2], strict=True)
     }
 
 
-def header(file: str) -> list[str]:
+def header(file: str, version: str = "1.2") -> list[str]:
     """The header of a file."""
-    return ["sourcedId", "status", "dateLastModified", *(column.name for column in tables()[file])]
+    return ["sourcedId", "status", "dateLastModified", *(column.name for column in tables(version)[file])]
 
 
-def findings(path: Path) -> list[str]:
+def findings(path: Path, version: str = "1.2") -> list[str]:
     """What in a zip breaks the standard; empty: nothing."""
-    return list(_findings(path))
+    return list(_findings(path, version))
 
 
 def read(path: Path) -> dict[str, list[Row]]:
@@ -208,7 +254,7 @@ def read(path: Path) -> dict[str, list[Row]]:
     }
 
 
-def _findings(path: Path) -> Iterator[str]:
+def _findings(path: Path, version: str) -> Iterator[str]:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         texts = {member.filename: archive.read(member).decode("utf-8-sig") for member in members}
@@ -216,20 +262,20 @@ def _findings(path: Path) -> Iterator[str]:
         yield "zip: compressed by another method than RFC 1951"
     if len(texts) < len(members):
         yield "zip: a name is there twice"
-    yield from _manifest(texts)
+    yield from _manifest(texts, version)
     for name, text in texts.items():
         yield from _form(name, text)
     rows = read(path)
     ids = {file: {row["sourcedId"] for row in some} for file, some in rows.items()}
     for file, some in rows.items():
-        if file not in tables():
+        if file not in tables(version):
             yield f"{file}.csv: not a file of the export"
             continue
-        yield from _rows(file, some, ids)
+        yield from _rows(file, some, ids, version)
     yield from _together(rows)
 
 
-def _manifest(texts: Mapping[str, str]) -> Iterator[str]:
+def _manifest(texts: Mapping[str, str], version: str) -> Iterator[str]:
     if "manifest.csv" not in texts:
         yield "zip: no manifest.csv"
         return
@@ -239,14 +285,14 @@ def _manifest(texts: Mapping[str, str]) -> Iterator[str]:
     properties = dict(lines)
     if len(properties) < len(lines):
         yield "manifest.csv: a property is there twice"
-    if properties.get("manifest.version") != "1.0" or properties.get("oneroster.version") != "1.2":
+    if properties.get("manifest.version") != "1.0" or properties.get("oneroster.version") != version:
         yield "manifest.csv: another version"
-    for file in MANIFEST:
+    for file in MANIFEST[version]:
         mode = properties.get(f"file.{file}")
         if mode != ("bulk" if f"{file}.csv" in texts else "absent"):
             yield f"manifest.csv: file.{file} is {mode}"
     allowed = {"manifest.version", "oneroster.version", "source.systemName", "source.systemCode"}
-    if unknown := properties.keys() - allowed - {f"file.{file}" for file in MANIFEST}:
+    if unknown := properties.keys() - allowed - {f"file.{file}" for file in MANIFEST[version]}:
         yield f"manifest.csv: unknown {unknown}"
 
 
@@ -265,9 +311,9 @@ def _form(name: str, text: str) -> Iterator[str]:
         yield f"{name}: a line break in a field"
 
 
-def _rows(file: str, rows: list[Row], ids: Mapping[str, set[str]]) -> Iterator[str]:
-    own = [name for name in rows[0] if not name.startswith("metadata.")] if rows else header(file)
-    if own != header(file):
+def _rows(file: str, rows: list[Row], ids: Mapping[str, set[str]], version: str) -> Iterator[str]:
+    expected = header(file, version)
+    if rows and [name for name in rows[0] if not name.startswith("metadata.")] != expected:
         yield f"{file}.csv: another header"
         return
     if len(ids[file]) < len(rows):
@@ -278,7 +324,7 @@ def _rows(file: str, rows: list[Row], ids: Mapping[str, set[str]]) -> Iterator[s
             yield f"{place}: sourcedId"
         if row["status"] or row["dateLastModified"]:
             yield f"{place}: status or dateLastModified in bulk"
-        for column in tables()[file]:
+        for column in tables(version)[file]:
             if problem := _problem(column, row[column.name], ids):
                 yield f"{place}: {column.name} {problem}"
 
@@ -312,11 +358,13 @@ def _together(rows: Rows) -> Iterator[str]:
             if "schoolSourcedId" in row and row["schoolSourcedId"] not in schools:
                 yield f"{file}.csv: {row['sourcedId']}: schoolSourcedId is no school"
             subjects, codes = row.get("subjects"), row.get("subjectCodes")
-            if subjects and codes and subjects.count(",") != codes.count(","):
+            if bool(subjects) != bool(codes) or (subjects or "").count(",") != (codes or "").count(","):
                 yield f"{file}.csv: {row['sourcedId']}: subjects and subjectCodes differ"
-    # Each user has a role; a user has one primary role in an org.
-    if lacking := users - {row["userSourcedId"] for row in rows.get("roles", [])}:
-        yield f"users.csv: no role: {sorted(lacking)[:3]}"
+    # Each user has a role, and one in the primary org; a user has one primary role in an org.
+    roles = {(row["userSourcedId"], row["orgSourcedId"]) for row in rows.get("roles", [])}
+    for row in rows.get("users", []):
+        if "primaryOrgSourcedId" in row and (row["sourcedId"], row["primaryOrgSourcedId"]) not in roles:
+            yield f"users.csv: no role: {row['sourcedId']}"
     primary = [
         (row["userSourcedId"], row["orgSourcedId"])
         for row in rows.get("roles", [])
@@ -327,8 +375,20 @@ def _together(rows: Rows) -> Iterator[str]:
     if lacking := {row["sourcedId"] for row in rows.get("demographics", [])} - users:
         yield f"demographics.csv: no user: {sorted(lacking)[:3]}"
     yield from _enrollments(rows.get("enrollments", []), classes, sessions)
+    for row in items.values():
+        if sessions.get(row["academicSessionSourcedId"], {}).get("type") == "schoolYear":
+            yield f"{row['sourcedId']}: its session is a year"
+    enrolled = {
+        (row["classSourcedId"], row["userSourcedId"])
+        for row in rows.get("enrollments", [])
+        if row["role"] == "student"
+    }
     for result in rows.get("results", []):
         item = items.get(result["lineItemSourcedId"])
+        if item and result["classSourcedId"] != item["classSourcedId"]:
+            yield f"{result['sourcedId']}: another class than its line item"
+        if (result["classSourcedId"], result["studentSourcedId"]) not in enrolled:
+            yield f"{result['sourcedId']}: the student is not enrolled"
         if result["studentSourcedId"] not in students:
             yield f"{result['sourcedId']}: no student"
         if not (item and result["score"] and item["resultValueMax"]):

@@ -50,6 +50,34 @@
     where not classes.is_deleted
 {%- endmacro %}
 
+{#- The code of the subject of a class: the standard requires as many codes as names, and the platform has
+    none. -#}
+{% macro subject_code(of) -%}
+    case
+        when trim(replace({{ of }}.subject_name, ',', ' ')) <> '' then {{ sourced_id('subject', ['subject_id'], of) }}
+    end
+{%- endmacro %}
+
+{#- Who is in one of these classes now, or was at the end of a semester that is over: members of `bridge_class_student`
+    with the class's id and days. An ended membership is left out: in bulk the receiver ends what it no longer finds,
+    while one that ignores endDate would leave the person in the class. -#}
+{% macro students_of_classes() -%}
+    select
+        members.*,
+        classes.first_day,
+        classes.last_day
+    from {{ ref('bridge_class_student') }} as members
+    inner join ({{ classes_of_year() }}) as classes
+        on classes.school_id = members.school_id
+        and classes.course_class_id = members.course_class_id
+    semi join ({{ people('dim_student', 'student_id') }}) as students
+        on students.school_id = members.school_id
+        and students.student_id = members.student_id
+    where
+        members.left_on is null
+        or members.left_on > classes.last_day
+{%- endmacro %}
+
 {#- Live people of the school. A forgotten person has a negative id and no name. -#}
 {% macro people(dimension, id) -%}
     select * from {{ ref(dimension) }} where not is_deleted and {{ id }} > 0
@@ -89,7 +117,7 @@
         and not assessments.is_deleted
 {%- endmacro %}
 
-{#- Published grades of the live students in these classes that count: a delayed examination has no grade yet. -#}
+{#- Published grades of the students of these classes that count: a delayed examination has no grade yet. -#}
 {% macro grades_of_year() -%}
     select
         grades.* replace (classes.semester_id as semester_id),
@@ -100,9 +128,10 @@
     inner join ({{ classes_of_year() }}) as classes
         on classes.school_id = grades.school_id
         and classes.course_class_id = grades.course_class_id
-    semi join ({{ people('dim_student', 'student_id') }}) as students
-        on students.school_id = grades.school_id
-        and students.student_id = grades.student_id
+    semi join ({{ students_of_classes() }}) as members
+        on members.school_id = grades.school_id
+        and members.course_class_id = grades.course_class_id
+        and members.student_id = grades.student_id
     where
         grades.published_at is not null
         and grades.counts_in_statistics

@@ -6,20 +6,28 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+import yaml
 
-from exports.export import Failed, Options, Written, export
+from exports.export import Failed, Written, export
+from exports.export import Options as ExportOptions
+from exports.oneroster.addresses import Addresses
 from exports.oneroster.check import Refused
-from exports.oneroster.standard import ALL_FILES, FILES
-from exports.oneroster.write import write_zip
+from exports.oneroster.standard import BINDINGS
+from exports.oneroster.write import Content, write_zip
+from pipelines.cli.actions.export import run_export
+from pipelines.settings.options import Options
+from pipelines.settings.settings import Settings
 from simulator.readings import Readings
 from tests.kits.exports.oneroster_standard import MANIFEST, Row, findings, header, read, tables
 from tests.kits.models.builds import Build, Builder
 from tests.kits.models.publishing import publish
 from tests.kits.models.raw_tables import create_raw
 from tests.kits.models.simulated_school import SCHOOL, fill, simulated
+from warehouse.publish.build import models_version
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "oneroster.md"
 #: worlds.HEALTHY has no days of semesters, and publishes no marks.
@@ -50,12 +58,12 @@ def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def zipped(published: Path, tmp_path: Path) -> Zipped:
     """Writes the zip of a copy of the published file with some changes."""
 
-    def write(*changes: str, schools: tuple[int, ...] = (1, 2), demographics: bool = False) -> Path:
+    def write(*changes: str, schools: tuple[int, ...] = (1, 2), **content: Any) -> Path:
         file = Path(shutil.copy(published, tmp_path / "changed.duckdb"))
         _change(file, changes)
         target = tmp_path / "written.zip"
         with closing(duckdb.connect(str(file), read_only=True)) as con:
-            write_zip(con, schools, target, demographics=demographics)
+            write_zip(con, schools, target, Content(**content))
         return target
 
     return write
@@ -66,7 +74,7 @@ def valid(published: Path) -> Path:
     """A zip of both schools."""
     target = published.with_name("valid.zip")
     with closing(duckdb.connect(str(published), read_only=True)) as con:
-        write_zip(con, [1, 2], target, demographics=True)
+        write_zip(con, [1, 2], target, Content(demographics=True))
     return target
 
 
@@ -82,7 +90,7 @@ def _by_id(rows: list[Row]) -> dict[str, Row]:
 
 def test_the_zip_is_valid_by_the_standard(valid: Path) -> None:
     assert findings(valid) == []
-    assert read(valid).keys() == FILES.keys()
+    assert read(valid).keys() == BINDINGS["1.2"].files.keys()
 
 
 @pytest.mark.slow
@@ -96,25 +104,28 @@ def test_a_whole_school_is_valid_by_the_standard(
     built = build("oneroster", file)
     assert built.problems == {}
     with closing(duckdb.connect(str(built.file), read_only=True)) as con:
-        rows = write_zip(con, [SCHOOL], folder / "written.zip", demographics=True)
+        rows = write_zip(con, [SCHOOL], folder / "written.zip", Content(demographics=True))
     assert findings(folder / "written.zip") == []
     assert rows["enrollments"] > 100 and rows["results"] > 100
 
 
 def test_fields_are_those_of_the_standard(healthy: Build) -> None:
-    for name, file in FILES.items():
+    for name, file in BINDINGS["1.2"].files.items():
         described = healthy.rows(f"describe oneroster.{file.view}")
         assert [column for column, *_ in described] == ["school_id", *header(name)]
-        assert [field.name for field in file.fields] == header(name)
-        required = [column.name for column in tables()[name] if column.required]
-        assert [field.name for field in file.fields if field.required] == ["sourcedId", *required]
-    assert list(ALL_FILES) == MANIFEST
+    for version, binding in BINDINGS.items():
+        assert binding.files.keys() == tables(version).keys()
+        for name, file in binding.files.items():
+            assert [field.name for field in file.fields] == header(name, version)
+            required = [column.name for column in tables(version)[name] if column.required]
+            assert [field.name for field in file.fields if field.required] == ["sourcedId", *required]
+        assert list(binding.all_files) == MANIFEST[version]
 
 
 def test_the_page_says_where_each_field_comes_from() -> None:
     sections = re.split(r"^### `(\w+)\.csv`$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     pages = dict(zip(sections[::2], sections[1::2], strict=True))
-    for name in FILES:
+    for name in BINDINGS["1.2"].files:
         named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| ([^|]+) \|", pages[name], re.MULTILINE)))
         assert named == [field for field in header(name) if field not in ("status", "dateLastModified")]
 
@@ -163,9 +174,13 @@ def test_any_name_survives(zipped: Zipped) -> None:
         "买买提·艾力": ("买买提", "艾力"),
         "Mary Ann Smith": ("Mary Ann", "Smith"),
         "Ann": ("Ann", "-"),
-        '=1+1, "x"\r\n第二行': ('=1+1, "x"', "第二行"),
+        '=1+1, "x"\r\n第二行': ('\'=1+1, "x"', "第二行"),
         '"': ('"', "-"),
-        "@SUM(A1:A2),王": ("@SUM(A1:A2),王", "-"),
+        "@SUM(A1:A2),王": ("'@SUM(A1:A2),王", "-"),
+        "\ufeff=1+2": ("'\ufeff=1+2", "-"),
+        "|=1+2": ("'|=1+2", "-"),
+        "-": ("-", "-"),
+        "''t Hooft": ("'t", "Hooft"),
     }
     path = zipped(
         *(
@@ -180,10 +195,146 @@ def test_any_name_survives(zipped: Zipped) -> None:
     users = _by_id(read(path)["users"])
     written = [
         (users[f"1-student-{id}"]["givenName"], users[f"1-student-{id}"]["familyName"])
-        for id in range(100, 108)
+        for id in range(100, 100 + len(names))
     ]
     assert written == list(names.values())
-    assert _by_id(read(path)["classes"])["1-class-12"]["title"].endswith('=1+1, "x" 第二行')
+    # Behind the name of its course.
+    assert _by_id(read(path)["classes"])["1-class-12"]["title"].endswith(' =1+1, "x" 第二行')
+
+
+def test_version_1_1_has_its_own_headers_and_rosters_alone(zipped: Zipped) -> None:
+    path = zipped(version="1.1", demographics=True)
+    assert findings(path, "1.1") == []
+    files = read(path)
+    rosters = {"academicSessions", "classes", "courses", "demographics", "enrollments", "orgs", "users"}
+    assert files.keys() == rosters
+    users = _by_id(files["users"])
+    assert {id: (user["orgSourcedIds"], user["role"]) for id, user in users.items()} == {
+        "1-student-1": ("1-school", "student"),
+        "1-student-2": ("1-school", "student"),
+        "1-teacher-50": ("1-school", "teacher"),
+        "2-student-1": ("2-school", "student"),
+    }
+    assert findings(path) != []
+
+
+def test_1_1_leaves_out_a_gender_that_is_not_known(zipped: Zipped) -> None:
+    path = zipped(
+        "UPDATE core.dim_student SET gender = 'u' WHERE student_id = 2", version="1.1", demographics=True
+    )
+    assert findings(path, "1.1") == []
+    assert _by_id(read(path)["demographics"]).keys() == {"1-student-1"}
+
+
+def test_results_go_with_their_enrollment(zipped: Zipped, valid: Path) -> None:
+    """Student 1 leaves class 11 amid the semester, and class 12 after its end."""
+    path = zipped(
+        "UPDATE core.bridge_class_student SET left_on = '2025-10-01' "
+        "WHERE school_id = 1 AND student_id = 1 AND course_class_id = 11",
+        "UPDATE core.bridge_class_student SET left_on = '2026-02-01' "
+        "WHERE school_id = 1 AND student_id = 1 AND course_class_id = 12",
+    )
+    assert findings(path) == []
+    before, after = ({row["sourcedId"] for row in read(file)["results"]} for file in (valid, path))
+    assert before - after == {"1-result-grade-1", "1-result-item-72-1"}
+
+
+@pytest.mark.parametrize("score", [-0.5, 10.5])
+def test_a_mark_outside_of_the_bounds_takes_them_away(zipped: Zipped, score: float) -> None:
+    path = zipped(
+        f"UPDATE core.fct_item_score SET score = {score} WHERE assessment_item_id = 72 AND student_id = 1",
+        f"UPDATE core.fct_grade SET real_score = {score * 10} WHERE grade_id = 1",
+    )
+    assert findings(path) == []
+    items = {
+        id: (item["resultValueMin"], item["resultValueMax"])
+        for id, item in _by_id(read(path)["lineItems"]).items()
+        if id.startswith("1-")
+    }
+    assert items == {
+        "1-lineitem-grade-7": ("", ""),
+        "1-lineitem-grade-8": ("0.0", "50.0"),
+        "1-lineitem-item-72": ("", ""),
+    }
+
+
+def test_each_subject_has_a_code(valid: Path) -> None:
+    files = read(valid)
+    assert {
+        row["sourcedId"]: (row["subjects"], row["subjectCodes"])
+        for row in (*files["courses"], *files["classes"])
+        if row["sourcedId"].startswith("1-")
+    } == {
+        "1-class-11": ("数学", "1-subject-4"),
+        "1-class-12": ("", ""),
+        "1-course-11": ("数学", "1-subject-4"),
+        "1-course-12": ("", ""),
+        "1-course-homeroom": ("", ""),
+        "1-homeroom-501": ("", ""),
+    }
+
+
+@pytest.mark.parametrize(
+    ("email", "expected"),
+    [
+        (None, {}),
+        # Students 1 and 2 share an address; that of the student of school 2 begins like a formula.
+        ("platform", {"1-teacher-50": "Chen@one.example"}),
+        # Not that of another school, and not that of nobody.
+        ({1: {"T50": "chen@two.example", "0": "x@one.example"}}, {"1-teacher-50": "chen@two.example"}),
+        ({2: {"T50": "chen@two.example"}}, {}),
+        ({}, {}),
+    ],
+)
+def test_addresses_are_those_of_the_source(
+    zipped: Zipped, email: Addresses | None, expected: dict[str, str]
+) -> None:
+    addresses = {1: "a@one.example", 2: "A@one.example", 50: " Chen@one.example "}
+    path = zipped(
+        "UPDATE core.dim_teacher SET staff_number = 'T50'",
+        *(
+            f"UPDATE raw.v1_users SET email = '{address}' WHERE id = {id}"
+            for id, address in addresses.items()
+        ),
+        "INSERT INTO raw.v1_users BY NAME SELECT "
+        "2 AS _school_id, 1 AS id, '=a@two.example' AS email, TIMESTAMP '2026-03-01' AS _synced_at",
+        "INSERT INTO core.bridge_v1_person BY NAME SELECT "
+        "2 AS school_id, 1 AS v1_person_id, 1 AS person_id, 'student' AS kind",
+        email=email,
+    )
+    assert findings(path) == []
+    users = _by_id(read(path)["users"])
+    assert {id: user["email"] for id, user in users.items() if user["email"]} == expected
+
+
+def test_the_command_writes_the_version_and_addresses_of_campus_yaml(
+    published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    readers = home / "inputs" / "1" / "readers.csv"
+    readers.parent.mkdir(parents=True)
+    readers.write_text("工号,邮箱\nT50,chen@one.example\nT51,who@one.example\n", encoding="utf-8")
+    file = Path(shutil.copy(published, home / "campus.duckdb"))
+    _change(
+        file,
+        (
+            f"UPDATE quality.publication SET models_version = '{models_version(home)}'",
+            "UPDATE core.dim_teacher SET staff_number = 'T50'",
+        ),
+    )
+    exports = yaml.safe_load("{oneroster: {version: 1.1, email: readers}}")
+    settings = Settings(home=home, options=Options.model_validate({"exports": exports}))
+    assert run_export(settings, ["oneroster"]) == 0
+    [path] = (home / "exports").glob("*.zip")
+    assert findings(path, "1.1") == []
+    users = _by_id(read(path)["users"])
+    assert [user["email"] for user in users.values() if user["email"]] == ["chen@one.example"]
+    assert capsys.readouterr().err.splitlines() == [
+        f"{readers}, line 3: no teacher of the school has this staff number",
+        f"{home}/inputs/2/readers.csv does not exist: the staff of school 2 have no addresses",
+    ]
+    readers.write_text("工号\nT50\n", encoding="utf-8")
+    assert run_export(settings, ["oneroster"]) == 1
 
 
 def test_two_nights_have_the_same_ids(zipped: Zipped, valid: Path) -> None:
@@ -283,11 +434,11 @@ def test_files_without_rows_are_absent(zipped: Zipped) -> None:
     )
     assert findings(path) == []
     absent = {"categories", "demographics", "lineItems", "results", "scoreScales"}
-    assert FILES.keys() - read(path).keys() == absent
+    assert BINDINGS["1.2"].files.keys() - read(path).keys() == absent
 
 
 def test_an_export_has_all_schools_or_is_not_written(published: Path, tmp_path: Path) -> None:
-    options = Options(tmp_path / "out")
+    options = ExportOptions(tmp_path / "out")
     [both] = export(published, ["oneroster"], None, options)
     [single] = export(published, ["oneroster"], [2], options)
     assert isinstance(both, Written) and isinstance(single, Written)

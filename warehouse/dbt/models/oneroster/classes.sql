@@ -76,7 +76,7 @@ select
     {{ sourced_id('school', of='classes') }} as "schoolSourcedId",
     {{ sourced_id('semester', ['semester_id'], 'classes') }} as "termSourcedIds",
     replace(classes.subject_name, ',', ' ') as "subjects",
-    cast(null as varchar) as "subjectCodes",
+    {{ subject_code('classes') }} as "subjectCodes",
     lessons.periods as "periods"
 from course_classes as classes
 left join grades

@@ -14,7 +14,8 @@ courses as (
         school_id,
         {{ sourced_id('course', ['course_id']) }} as sourced_id,
         min(course_title) as title,
-        min(replace(subject_name, ',', ' ')) as subjects
+        min(replace(subject_name, ',', ' ')) as subjects,
+        min({{ subject_code('classes') }}) as subject_codes
     from classes
     group by school_id, course_id
 
@@ -24,6 +25,7 @@ courses as (
         school_id,
         {{ sourced_id('course-homeroom') }},
         '行政班',
+        null,
         null
     from homerooms
 )
@@ -37,5 +39,5 @@ select
     {{ blank(['courseCode', 'grades']) }},
     {{ sourced_id('school') }} as "orgSourcedId",
     subjects as "subjects",
-    {{ blank(['subjectCodes']) }}
+    subject_codes as "subjectCodes"
 from courses

@@ -1,6 +1,5 @@
 -- Grain: school, class, person in the class.
--- Rules: who is in a class now, or was at the end of a semester that is over. An ended membership is left out: in bulk
---   the receiver ends what it no longer finds, while one that ignores endDate would leave the person in the class.
+-- Rules: who is in a class now, or was at the end of a semester that is over: macros/oneroster.sql has the reason.
 --   The dates of a course class lie in its semester. A day of joining outside of it was entered early or late, and is
 --   the first day. Administrative classes have no dates.
 --   primary: the first on the list of a course class's teachers, since the interface has no roles among them; the head
@@ -15,6 +14,10 @@ homerooms as (
     {{ homerooms() }}
 ),
 
+class_students as (
+    {{ students_of_classes() }}
+),
+
 students as (
     {{ people('dim_student', 'student_id') }}
 ),
@@ -26,24 +29,15 @@ teachers as (
 members as (
     select
         members.school_id,
-        {{ sourced_id('class', ['course_class_id'], 'classes') }} as class_id,
+        {{ sourced_id('class', ['course_class_id'], 'members') }} as class_id,
         {{ sourced_id('student', ['student_id'], 'members') }} as user_id,
-        'class-' || classes.course_class_id || '-student-' || members.student_id as place,
+        'class-' || members.course_class_id || '-student-' || members.student_id as place,
         'student' as role,
         null as is_primary,
         members.joined_on,
-        classes.first_day,
-        classes.last_day
-    from {{ ref('bridge_class_student') }} as members
-    inner join classes
-        on classes.school_id = members.school_id
-        and classes.course_class_id = members.course_class_id
-    semi join students
-        on students.school_id = members.school_id
-        and students.student_id = members.student_id
-    where
-        members.left_on is null
-        or members.left_on > classes.last_day
+        members.first_day,
+        members.last_day
+    from class_students as members
 
     union all
 

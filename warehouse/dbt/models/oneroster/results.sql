@@ -1,7 +1,8 @@
--- Grain: school, line item, live student with a published mark.
--- Rules: a mark that is not published, or that the platform does not have, is left out. An invalid mark
---   is exempt, without its points. Comments are free text about a person, and stay
---   in staging. scoreDate: the last mark of the item; the publication of the grade.
+-- Grain: school, line item, student of the class with a published mark.
+-- Rules: each result has its enrollment, without which receivers refuse it: the results of a student who leaves a class
+--   are left out with the enrollment. A mark that is not published, or that the platform does not have, is left out. An
+--   invalid mark is exempt, without its points. Comments are free text about a person, and stay in staging.
+--   scoreDate: the last mark of the item; the publication of the grade.
 -- Source: core.fct_item_score, core.fct_grade, core.dim_assessment_item.
 with items as (
     {{ items_of_year() }}
@@ -11,8 +12,8 @@ grades as (
     {{ grades_of_year() }}
 ),
 
-students as (
-    {{ people('dim_student', 'student_id') }}
+class_students as (
+    {{ students_of_classes() }}
 ),
 
 results as (
@@ -30,9 +31,10 @@ results as (
     inner join items
         on items.school_id = scores.school_id
         and items.assessment_item_id = scores.assessment_item_id
-    semi join students
-        on students.school_id = scores.school_id
-        and students.student_id = scores.student_id
+    semi join class_students
+        on class_students.school_id = scores.school_id
+        and class_students.course_class_id = items.course_class_id
+        and class_students.student_id = scores.student_id
     where
         scores.published_at is not null
         and (scores.score is not null or scores.score_text is not null or not scores.is_valid)

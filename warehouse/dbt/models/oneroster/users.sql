@@ -1,5 +1,6 @@
 -- Grain: school, person: live students and teachers.
--- Rules: guardians stay out, and so do phone numbers and email addresses, which core does not have.
+-- Rules: guardians stay out, and so do phone numbers and email addresses, which core does not have. The export adds
+--   addresses where campus.yaml says so.
 --   username: the student or staff number, else the sourcedId, which is always there.
 --   The platform has one name; macros/oneroster.sql says how it becomes two.
 -- Source: raw.students, raw.teachers, core.cohort_grade_level, core.dim_semester.
@@ -59,7 +60,7 @@ select
     named.number as "identifier",
     {{ blank(['email', 'sms', 'phone', 'agentSourcedIds']) }},
     lpad(cast(levels.grade_level as varchar), 2, '0') as "grades",
-    {{ blank(['password', 'userMasterIdentifier', 'resourceSourcedIds', 'preferredGivenName', 'preferredMiddleName',
+    {{ blank(['password', 'userMasterIdentifier', 'preferredGivenName', 'preferredMiddleName',
         'preferredFamilyName']) }},
     {{ sourced_id('school', of='named') }} as "primaryOrgSourcedId",
     {{ blank(['pronouns']) }}
