@@ -50,11 +50,12 @@
     where not classes.is_deleted
 {%- endmacro %}
 
-{#- The code of the subject of a class: the standard requires as many codes as names, and the platform has
-    none. -#}
+{#- The code of the subject of a class: the standard requires as many codes as names, and the platform has none. A name
+    of commas, spaces and control characters is none. -#}
 {% macro subject_code(of) -%}
     case
-        when trim(replace({{ of }}.subject_name, ',', ' ')) <> '' then {{ sourced_id('subject', ['subject_id'], of) }}
+        when regexp_matches({{ of }}.subject_name, '[^,\s\p{C}\p{Z}]')
+            then {{ sourced_id('subject', ['subject_id'], of) }}
     end
 {%- endmacro %}
 

@@ -274,6 +274,12 @@ def test_each_subject_has_a_code(valid: Path) -> None:
     }
 
 
+def test_a_subject_without_a_name_has_no_code(zipped: Zipped) -> None:
+    path = zipped("UPDATE core.dim_course_class SET subject_name = chr(9) || ', ' || chr(8232)")
+    assert findings(path) == []
+    assert {row["subjectCodes"] for row in read(path)["classes"]} == {""}
+
+
 @pytest.mark.parametrize(
     ("email", "expected"),
     [
