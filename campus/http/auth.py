@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -25,7 +24,6 @@ from campus.http.events import Event, Tally
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
 from campus.http.request import Request, Response
 from campus.http.sending.exchange import Declined, Exchange, decoded_response
-from campus.http.sending.retry import http_date
 from campus.http.sending.sender import Sender
 from campus.http.shared import SharedInProcess, SharedState, SharedToken
 
@@ -55,7 +53,6 @@ class Token:
     text: str = field(repr=False)
     scopes: frozenset[str]
     fresh_until: float
-    clock_skew: float | None
     accepted: bool = False
     refused: bool = False
 
@@ -224,7 +221,6 @@ class Grant:
                     token.scopes,
                     dict(self._refused),
                     time.time() + token.fresh_until - self._clock(),
-                    token.clock_skew,
                 )
             )
             return token
@@ -249,7 +245,7 @@ class Grant:
         # Another process has used it: a refusal says nothing about the credentials.
         self._ever_accepted = True
         self._sender.keep_secret(shared.text)
-        return Token(shared.text, shared.scopes, fresh_until, shared.clock_skew, accepted=True)
+        return Token(shared.text, shared.scopes, fresh_until, accepted=True)
 
     def _unavailable(self, error: CampusError) -> PlatformUnavailable:
         """The error without a token: of this school where the credentials are right, else of the platform."""
@@ -321,7 +317,7 @@ class Grant:
         began = self._clock()
         request = replace(self._request, content=msgspec.json.encode(body))
         exchange = Exchange(self._sender, request, Tally())
-        response, answer = await decoded_response(exchange, _parse_token)
+        _, answer = await decoded_response(exchange, _parse_token)
         self._sender.keep_secret(answer.access_token)
         self._sender.notify(
             Event(
@@ -330,12 +326,10 @@ class Grant:
             )
         )
         lifetime = answer.expires_in - min(BUFFER_SECONDS, BUFFER_SHARE * answer.expires_in)
-        date = http_date(response.headers.get("date", ""))
         return Token(
             text=answer.access_token,
             scopes=frozenset(scopes),
             fresh_until=began + lifetime,
-            clock_skew=None if date is None else (date - datetime.now(UTC)).total_seconds(),
         )
 
     def _unauthorized(self, response: Response) -> Unauthorized:

@@ -149,9 +149,8 @@ class Client:
 
     @property
     def clock_skew(self) -> float | None:
-        """Seconds that the platform's clock is ahead of ours, by a token answer's Date; None: unknown."""
-        tokens = (grant.token for grant in self._grants.values())
-        return next((token.clock_skew for token in tokens if token is not None), None)
+        """Seconds that the platform's clock is ahead of ours; None: no answer has had a Date header."""
+        return self._sender.clock_skew
 
     def scopes_of(self, school_id: int | None) -> tuple[list[str], list[str]]:
         """The permission scopes that a school is read with, and those that the platform refused."""

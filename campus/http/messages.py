@@ -11,6 +11,7 @@ from campus.http.request import Request
 from campus.identity_numbers import without_identity_numbers
 
 LONGEST_QUOTE = 200
+PAGE = "an HTML page"
 _TEXT_KEYS = ("message", "error_description", "error", "errors", "detail", "title")
 _TITLE = re.compile(r"(?is)<title[^>]*>([^<]*)")
 _PERMISSION = re.compile(r"(?i)scope|permission|privilege|forbidden|权限|授权|\\u6743\\u9650|\\u6388\\u6743")
@@ -60,7 +61,7 @@ def _once(texts: Iterable[str]) -> list[str]:
 
 def _title(page: str) -> str:
     title = _TITLE.search(page)
-    return f"an HTML page, {title[1]}" if title else "an HTML page"
+    return f"{PAGE}, {title[1]}" if title else PAGE
 
 
 def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
@@ -81,6 +82,8 @@ def _kind_of_refusal(request: Request, status: int, said: str, scope: str) -> tu
     if status == 403:
         return Forbidden, permission_advice(request.school_id, scope)
     if status == 404:
+        if said and not said.startswith(PAGE):
+            return NotFound, "Check the id in the path."
         return NotFound, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api."
     if 300 <= status < 400:
         return Refused, "Redirects are not followed: set CAMPUS_BASE_URL to the final address."

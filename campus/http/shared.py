@@ -23,7 +23,6 @@ class SharedToken:
     refused: Mapping[str, str]
     #: By the wall clock, in seconds since the epoch.
     fresh_until: float
-    clock_skew: float | None
 
 
 class Pace(Protocol):

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
+from datetime import UTC, datetime
 
 from campus.http.config import ClientConfig
 from campus.http.errors import PlatformUnavailable
@@ -11,7 +12,7 @@ from campus.http.events import Event, Listener
 from campus.http.messages import quoted
 from campus.http.request import Request, Response
 from campus.http.sending.health import Health
-from campus.http.sending.retry import THROTTLED, requested_pause
+from campus.http.sending.retry import THROTTLED, http_date, requested_pause
 from campus.http.sending.transport import Transport
 from campus.http.shared import Pace
 
@@ -28,6 +29,8 @@ class Sender:
     ) -> None:
         self.config = config
         self.health = Health()
+        #: Seconds that the platform's clock is ahead of ours, by the first Date header; None: there was none.
+        self.clock_skew: float | None = None
         self._transport = transport
         self._pace = pace
         self._listener = listener
@@ -68,6 +71,8 @@ class Sender:
             response = await self._transport.send(
                 request, request.headers if headers is None else {**request.headers, **await headers()}
             )
+        if self.clock_skew is None and (date := http_date(response.headers.get("date", ""))):
+            self.clock_skew = (date - datetime.now(UTC)).total_seconds()
         throttled = response.status in THROTTLED
         pause = requested_pause(response.headers) if throttled else 0.0
         if pause > self.config.retry_after_cap:

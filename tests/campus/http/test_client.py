@@ -248,7 +248,8 @@ def test_a_retry_after_beyond_the_cap_fails_at_once() -> None:
     [
         (400, {"error": "bad_request", "error_description": "sort is wrong"}, Refused, "sort is wrong"),
         (403, {"message": "缺少权限"}, Forbidden, "缺少权限.*grants it class.read and opens school 101"),
-        (404, {"message": "no such class"}, NotFound, "no such class.*CAMPUS_BASE_URL"),
+        (404, {"message": "no such class"}, NotFound, "no such class. Check the id in the path.$"),
+        (404, b"", NotFound, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api"),
         (422, {"errors": {"semester_id": ["is required"]}}, Refused, "is required"),
         (418, b"plain\nwords", Refused, "plain words"),
         (302, b"", Refused, "CAMPUS_BASE_URL"),
@@ -326,11 +327,13 @@ def test_a_throttling_platform_is_slowed_down_for_and_served_all_the_same() -> N
     run(test())
 
 
-def test_the_clock_skew_is_told_by_the_token_answer() -> None:
+@pytest.mark.parametrize("has_token_date", [True, False])
+def test_the_first_date_header_shows_the_clock_skew(has_token_date: bool) -> None:
     async def test() -> None:
-        async with Platform() as platform:
-            ahead = format_datetime(datetime.now(UTC) + timedelta(hours=8), usegmt=True)
-            platform.on_token = lambda _: answer({"access_token": "t", "expires_in": 60}, date=ahead)
+        ahead = {"date": format_datetime(datetime.now(UTC) + timedelta(hours=8), usegmt=True)}
+        async with Platform(lambda _: answer([], **ahead)) as platform:
+            token_headers = ahead if has_token_date else {}
+            platform.on_token = lambda _: answer({"access_token": "t", "expires_in": 60}, **token_headers)
             async with Client(platform.config()) as client:
                 assert client.clock_skew is None
                 await get(client)

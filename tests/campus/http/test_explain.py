@@ -53,6 +53,16 @@ def test_a_write_that_is_forbidden_names_the_scope_for_writing(said: str, scope:
     assert "writes.scopes of campus.yaml" in error.advice and "grants it" not in error.advice
 
 
+@pytest.mark.parametrize(
+    ("said", "names_address"),
+    [("nobody's is not bound", False), ("", True), ("an HTML page, 404 Not Found", True)],
+)
+def test_a_platform_that_knows_no_such_id_has_the_right_address(said: str, names_address: bool) -> None:
+    error = refusal(Request("POST", "/api/v1/studentcard/cards/x/attendance", 101), 404, said)
+    assert error.advice.startswith("Check the id in the path")
+    assert ("CAMPUS_BASE_URL" in error.advice) is names_address
+
+
 secrets = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=6, max_size=20)
 
 

@@ -59,7 +59,7 @@ def of_process(url: str, address: str = ADDRESS) -> Workers:
 
 
 def token(text: str) -> SharedToken:
-    return SharedToken(text, frozenset({"class.read"}), {"term.read": "no"}, time.time() + 100, None)
+    return SharedToken(text, frozenset({"class.read"}), {"term.read": "no"}, time.time() + 100)
 
 
 def at_once(*jobs: Callable[[], Coroutine[Any, Any, None]]) -> None:
