@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
-from campus.http.errors import TornBody, UnexpectedAnswer
+from campus.http.errors import ASK_OPERATOR, TOO_DEEP, TornBody, UnexpectedAnswer
 from campus.identity_numbers import without_identity_numbers
 
 # What the decoder raises for a value that does not fit, for invalid UTF-8, and for half a surrogate pair.
@@ -19,8 +19,10 @@ def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
     Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
     try:
         return _RAW_ROWS.decode(body) or ()
-    except (msgspec.ValidationError, RecursionError) as error:
-        if isinstance(error, msgspec.ValidationError) and not _is_json(body):
+    except RecursionError:
+        raise UnexpectedAnswer(TOO_DEEP, ASK_OPERATOR) from None
+    except msgspec.ValidationError as error:
+        if not _is_json(body):
             raise TornBody("it is no list, and ends too soon") from error
         raise UnexpectedAnswer(f"expected a list of rows, got {_kind_of(body)}.") from error
     except msgspec.DecodeError as error:
@@ -37,7 +39,9 @@ def raw_members(body: bytes) -> Mapping[str, bytes | Raw]:
     body = body.strip()
     try:
         return {} if body in (b"null", b"[]") else _MEMBERS.decode(body)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except RecursionError:
+        raise UnexpectedAnswer(TOO_DEEP, ASK_OPERATOR) from None
+    except msgspec.ValidationError as error:
         raise UnexpectedAnswer(f"expected an object: {error}.") from error
     except msgspec.DecodeError as error:
         parts = _parts_of_odd_text(body, dict)
@@ -99,6 +103,9 @@ def _is_json(body: bytes) -> bool:
         json.loads(body)
     except ValueError:
         return False
+    except RecursionError:
+        # JSON as far as it was read.
+        pass
     return True
 
 

@@ -1,5 +1,8 @@
 """Errors of requests to the platform, worded for the person who can solve them."""
 
+#: The message and the advice of JSON that no decoder follows to its end.
+TOO_DEEP, ASK_OPERATOR = "the JSON is nested too deeply to be read.", "Ask the platform's operator."
+
 
 class CampusError(Exception):
     """A request that failed for good: what happened (`message`) and what to do about it (`advice`).

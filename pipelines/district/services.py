@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from socket import create_connection
 from typing import Any
+from urllib.parse import urlsplit
 
 from amqp.exceptions import AMQPError
 from kombu.connection import Connection
@@ -31,6 +33,8 @@ class Service:
     name: str
     #: The environment variable with its address.
     variable: str
+    #: The port of an address without a port.
+    port: int
     needed: bool
     #: What to install, and an example of the address.
     example: str
@@ -45,8 +49,24 @@ class Service:
             name = self.variable
             message = str(getattr(error, "orig", None) or error).replace(address, name)
             reason = " ".join(without_secrets(message, address).split())
+            if self._is_open(address):
+                return (
+                    f"{name} names a server that answers, but not as expected ({reason}): correct the "
+                    f"address, user and password in {name}, or end another program that has taken the port."
+                )
             return f"{name} names a server that does not answer ({reason}): start it, or mend {name}."
         return None
+
+    def _is_open(self, address: str) -> bool:
+        """Whether any program listens at an address."""
+        try:
+            parts = urlsplit(address)
+            if parts.hostname is None:
+                return False
+            create_connection((parts.hostname, parts.port or self.port), PATIENCE).close()
+        except (OSError, ValueError):
+            return False
+        return True
 
 
 def service_problems(settings: Settings) -> list[str]:
@@ -67,6 +87,7 @@ def services(settings: Settings) -> list[tuple[Service, str | None]]:
             Service(
                 "Postgres",
                 POSTGRES_URL,
+                5432,
                 True,
                 "PostgreSQL (Debian: apt install postgresql), as "
                 "postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE",
@@ -78,6 +99,7 @@ def services(settings: Settings) -> list[tuple[Service, str | None]]:
             Service(
                 "The broker",
                 BROKER_URL,
+                5672,
                 True,
                 "RabbitMQ (Debian: apt install rabbitmq-server), as amqp://USER:PASSWORD@HOST:5672/VHOST",
                 _broker,
@@ -88,6 +110,7 @@ def services(settings: Settings) -> list[tuple[Service, str | None]]:
             Service(
                 "What keeps the results of Celery",
                 RESULT_URL,
+                6379,
                 False,
                 "Redis (Debian: apt install redis-server), as redis://HOST:6379/0",
                 _redis,

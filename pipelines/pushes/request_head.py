@@ -11,6 +11,8 @@ SIGNATURE = re.compile("[0-9a-f]{64}")
 TIMESTAMP = re.compile("[0-9]{1,20}")
 #: Headers that a push may have once at most.
 SINGLE = ("x-signature", "x-nonce", "x-school-id", "x-timestamp", "content-type")
+#: The text of the refusal of any other method than POST, by which the doctor recognizes the receiver.
+ONLY_POST = "pushes are posted"
 #: Seconds after which the platform may repeat a push that was refused for lack of room.
 RETRY_AFTER = 10
 
@@ -52,7 +54,7 @@ def read_head(
     if target.partition(b"?")[0] != b"/":
         raise Refusal(404, "pushes are posted to /")
     if method != b"POST":
-        raise Refusal(405, "pushes are posted")
+        raise Refusal(405, ONLY_POST)
     values: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name = raw_name.decode("latin-1")

@@ -33,6 +33,10 @@ STORE_PROBLEMS = (
         "refuses the credentials: check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION are "
         "right, and may read, write, list and delete there",
     ),
+    (
+        "Got invalid .* response|404 Not Found|405 Method Not Allowed|501 Not Implemented",
+        "answers, but not as an object store: check AWS_ENDPOINT_URL, and that no other program has its port",
+    ),
     ("BadScheme", "is at an address without encryption: set AWS_ALLOW_HTTP=true if that is intended"),
 )
 STORE_AWAY = "does not answer: check the store, and that AWS_ENDPOINT_URL is right"
@@ -51,8 +55,12 @@ def has_room(folder: Path) -> bool:
 
 
 def full_disk(home: Path) -> str:
-    """The message for a full disk."""
-    return f"The disk of {home} is full, {_free(home) / (1 << 20):,.0f} MB are free. {MAKE_ROOM}"
+    """The message for a full disk, and for a disk that was full a moment ago."""
+    free = f"{_free(home) >> 20:,}"
+    if has_room(home):
+        return f"The disk of {home} is full, or its quota: {free} MB are free by now. {MAKE_ROOM}"
+    needed = f"{MIN_FREE >> 20:,} MB"
+    return f"The disk of {home} is full: {free} MB are free, and a run needs {needed}. {MAKE_ROOM}"
 
 
 def is_full(message: str) -> bool:

@@ -28,7 +28,6 @@ ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
     (TimeoutError, httpx.WriteTimeout),
     (aiohttp.ClientResponseError, httpx.RemoteProtocolError),
     (aiohttp.ClientPayloadError, httpx.RemoteProtocolError),
-    (aiohttp.ServerDisconnectedError, httpx.RemoteProtocolError),
     (aiohttp.ClientError, httpx.ReadError),
     (OSError, httpx.ReadError),
 )

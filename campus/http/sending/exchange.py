@@ -8,16 +8,17 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from campus.http.envelope import open_envelope
-from campus.http.errors import TornBody, Transient, Unconfirmed, UnexpectedAnswer
+from campus.http.errors import ASK_OPERATOR, TOO_DEEP, TornBody, Transient, Unconfirmed, UnexpectedAnswer
 from campus.http.events import Event, Tally
 from campus.http.request import Request, Response
 from campus.http.sending.retry import THROTTLED, TOO_MANY, backoff, fault_of, requested_pause
 from campus.http.sending.sender import Sender
-from campus.http.sending.transport import Fault, NoConnection, TooLarge, UnknownHost, Unusable
+from campus.http.sending.transport import BrokenAnswer, Fault, NoConnection, TooLarge, UnknownHost, Unusable
 
 T = TypeVar("T")
 
 CHECK_ADDRESS = "Check CAMPUS_BASE_URL."
+OTHER_PROGRAM = "If another program answers at that address, correct CAMPUS_BASE_URL."
 ASK_FOR_LESS = (
     "If the platform may send so much, raise platform.max_answer_mb of campus.yaml; else lower "
     "platform.per_page or platform.unpaged_limit."
@@ -57,6 +58,8 @@ class Problem(NamedTuple):
     is_alone: bool = True
     #: The platform has certainly not carried the request out.
     is_undone: bool = False
+    #: No answer came.
+    is_silent: bool = False
 
 
 class Exchange:
@@ -108,7 +111,10 @@ class Exchange:
                 if isinstance(fault, UnknownHost) and not self._sender.health.has_answered:
                     raise self._unusable(fault) from None
                 unconnected = isinstance(fault, NoConnection)
-                await self._back_off(Problem(str(fault), is_alone=not unconnected, is_undone=unconnected))
+                is_silent = not isinstance(fault, BrokenAnswer)
+                await self._back_off(
+                    Problem(str(fault), is_alone=not unconnected, is_undone=unconnected, is_silent=is_silent)
+                )
                 continue
             self._tally.bytes += len(response.body)
             response = _without_envelope(response)
@@ -167,9 +173,14 @@ class Exchange:
         if health.is_spent(self._attempt, config.max_attempts, now):
             is_down = health.gave_up(self.request.path) or self.request.for_token or not problem.is_alone
             if is_down and health.silence(now):
+                advice = f" {CHECK_ADDRESS if problem.is_silent else OTHER_PROGRAM}"
+                if health.has_answered or problem.throttled:
+                    advice = ""
+                why = f"{health.silence(now):.0f} s: {self.request}: {problem.words}.{advice}"
                 raise self._sender.give_up(
-                    f"{config.base_url} has not responded for {health.silence(now):.0f} s: "
-                    f"{self.request}: {problem.words}.",
+                    f"{config.base_url} has not responded for {why}"
+                    if problem.is_silent
+                    else f"{config.base_url} has sent no usable answer for {why}",
                     outage=True,
                 )
             raise Transient(
@@ -213,6 +224,8 @@ async def decoded_response(
             await exchange.retry(f"a torn or invalid body ({torn})")
         except UnexpectedAnswer as error:
             raise UnexpectedAnswer(f"{exchange.request}: {error.message}", error.advice) from None
+        except RecursionError:
+            raise UnexpectedAnswer(f"{exchange.request}: {TOO_DEEP}", ASK_OPERATOR) from None
 
 
 def _without_envelope(response: Response) -> Response:

@@ -28,6 +28,10 @@ class Fault(Exception):
     """No whole answer came; a retry may help."""
 
 
+class BrokenAnswer(Fault):
+    """An answer came that is no HTTP, or cannot be unpacked."""
+
+
 class NoConnection(Fault):
     """There was no connection, so other requests cannot be sent either."""
 
@@ -101,7 +105,7 @@ class Transport:
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise Unusable(str(error)) from None
         except zlib.error as error:
-            raise Fault(f"a damaged compressed body ({error})") from None
+            raise BrokenAnswer(f"a damaged compressed body ({error})") from None
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
@@ -152,7 +156,9 @@ def _has_header(chunk: bytes) -> bool:
 
 
 def _fault_type(error: httpx.HTTPError) -> type[Fault]:
-    """Whether there was a connection, or not even a host."""
+    """Whether there was an answer, a connection, or not even a host."""
+    if isinstance(error, httpx.ProtocolError):
+        return BrokenAnswer
     if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         return Fault
     cause: BaseException | None = error

@@ -1,15 +1,18 @@
 """The doctor's findings about pushes: their set-up, the last push, and their events."""
 
-import socket
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
 
 from loading.pushes.inbox import Inbox, inbox_path, is_shared, left_behind, open_inbox
 from pipelines.cli.doctor.findings import Finding
+from pipelines.pushes.request_head import ONLY_POST
 from pipelines.settings.settings import Settings
 
 #: Characters below which a token could be guessed; seconds to wait for the receiver; days of statistics.
 SHORT, PATIENCE, DAYS = 16, 2.0, 7
+#: Bytes of an answer of the receiver that are read at most.
+LONGEST_ANSWER = 100
 DAY = 86_400.0
 
 
@@ -21,12 +24,23 @@ def examine_pushes(settings: Settings) -> Iterator[Finding]:
         )
     else:
         if settings.push_token and len(settings.push_token.get_secret_value()) < SHORT:
-            yield Finding(False, f"CAMPUS_PUSH_TOKEN is shorter than {SHORT} characters and may be guessed.")
+            yield Finding(
+                False,
+                f"CAMPUS_PUSH_TOKEN is shorter than {SHORT} characters and may be guessed: agree on a longer "
+                "one with the platform's operator.",
+            )
         address = f"{settings.push_host}:{settings.push_port}"
-        if _listens(settings):
+        answer = _answer_of_port(settings)
+        if answer is None:
+            yield Finding(False, f"No push receiver listens on {address}: start campus push-receiver.")
+        elif answer == ONLY_POST:
             yield Finding(True, f"The push receiver listens on {address}.")
         else:
-            yield Finding(False, f"No push receiver listens on {address}: start campus push-receiver.")
+            yield Finding(
+                False,
+                f"What listens on {address} does not answer as the push receiver does: end that program, or "
+                "set CAMPUS_PUSH_PORT to a free port; then start campus push-receiver.",
+            )
     if old := left_behind(settings.home):
         folder = inbox_path(settings.home).parent
         yield Finding(False, f"{old} is not read, since the folder {folder} exists: move the file there.")
@@ -35,12 +49,20 @@ def examine_pushes(settings: Settings) -> Iterator[Finding]:
             yield from _examine_inbox(inbox)
 
 
-def _listens(settings: Settings) -> bool:
+def _answer_of_port(settings: Settings) -> str | None:
+    """What answers a GET to the port of the receiver; "" for no HTTP, None: nothing listens."""
+    connection = HTTPConnection(settings.push_host, settings.push_port, PATIENCE)
     try:
-        socket.create_connection((settings.push_host, settings.push_port), PATIENCE).close()
+        connection.connect()
     except OSError:
-        return False
-    return True
+        return None
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().read(LONGEST_ANSWER).decode("utf-8", "replace")
+    except (OSError, HTTPException):
+        return ""
+    finally:
+        connection.close()
 
 
 def _examine_inbox(inbox: Inbox) -> Iterator[Finding]:

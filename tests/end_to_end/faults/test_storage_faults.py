@@ -41,7 +41,9 @@ def test_nothing_is_begun_without_room(tmp_path: Path) -> None:
         done = run(BUILD, environment_for(disk / "home"), tmp_path)
         assert done.returncode == 1
         [line] = done.stderr.splitlines()
-        assert line.startswith(f"campus: The disk of {disk}/home is full, 16 MB are free. Make room there")
+        assert line.startswith(
+            f"campus: The disk of {disk}/home is full: 16 MB are free, and a run needs 64 MB. Make room there"
+        )
         assert [*disk.rglob("*")] == [disk / "home"], "nothing is written"
 
 

@@ -221,7 +221,7 @@ def test_a_worker_whose_disk_is_full_leaves_runs_to_others(
         pauses = Pauses(district.server.url)
         district.wait(pauses.all, "the worker says that it takes nothing")
         [(name, why)] = pauses.all().items()
-        assert name.startswith("worker1@") and why.startswith(f"The disk of {disk}/home is full, 0 MB")
+        assert name.startswith("worker1@") and why.startswith(f"The disk of {disk}/home is full: 0 MB")
         to_do = status_of(load_settings()).to_do
         assert any(line.startswith(f"The worker {name} takes no runs: The disk of ") for line in to_do)
         assert waiting(district.address, "load") == 1 and not district.begun(waits)

@@ -29,7 +29,7 @@ def test_three_parts_given_up_in_a_row_are_an_outage_and_end_what_follows() -> N
             # One that was given up keeps the next from as many attempts.
             assert len(platform.gets) == 4 + 2
             with pytest.raises(
-                PlatformUnavailable, match=f"{platform.url} has not responded.*{PARTS[2]}.*502"
+                PlatformUnavailable, match=f"{platform.url} has sent no usable answer.*{PARTS[2]}.*502"
             ) as caught:
                 await get(client, PARTS[2])
             request_count = len(platform.requests)
@@ -37,6 +37,30 @@ def test_three_parts_given_up_in_a_row_are_an_outage_and_end_what_follows() -> N
                 await get(client, school_id=102)
         assert caught.value.outage and str(again.value) == str(caught.value)
         assert len(platform.requests) == request_count, "nothing is asked of a platform that is down"
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "has sent no usable answer for .*a broken answer"),
+        (answer("<html>", content_type="text/html"), "has sent no usable answer for .*an HTML page"),
+        (answer({}, 501), "has sent no usable answer for .*status 501"),
+        (RESET, "has not responded for .*connection"),
+    ],
+    ids=["another protocol", "a page", "another server", "nothing"],
+)
+def test_another_program_is_told_from_silence(reply: bytes, message: str) -> None:
+    async def test() -> None:
+        async with (
+            Platform(on_token=lambda _: reply) as platform,
+            Client(platform.config(max_attempts=2)) as client,
+        ):
+            with pytest.raises(PlatformUnavailable, match=f"{platform.url} {message}") as caught:
+                await get(client)
+        assert ("If another program answers at that address" in str(caught.value)) is (reply != RESET)
+        assert "CAMPUS_BASE_URL" in str(caught.value)
 
     run(test())
 

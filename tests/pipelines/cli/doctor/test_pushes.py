@@ -14,6 +14,8 @@ from loading.pushes.inbox import ATTEMPTS, Event, Misses, open_inbox
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.settings.settings import Settings
+from tests.kits.pushes.receiving import receiver
+from tests.kits.servers.answering import answering
 
 
 def said(settings: Settings) -> dict[str, bool | None]:
@@ -32,11 +34,22 @@ def test_pushes_that_are_not_set_up_are_no_fault(tmp_path: Path) -> None:
 def test_a_receiver_that_is_away_and_a_token_that_is_short(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-        settings = Settings(home=tmp_path, push_token=SecretStr("x" * 32), push_port=port)
-        assert said(settings) == {f"The push receiver listens on 127.0.0.1:{port}.": True}
+    settings = Settings(home=tmp_path, push_token=SecretStr("x" * 32), push_port=port)
     short = settings.model_copy(update={"push_token": SecretStr("short")})
     assert list(said(short).values()) == [False, False]
     assert "short'" not in str(said(short))
+
+
+def test_the_receiver_is_told_from_another_program(tmp_path: Path) -> None:
+    with receiver(tmp_path) as running:
+        port = int(running.url.rpartition(":")[2])
+        settings = Settings(home=tmp_path, push_token=SecretStr("x" * 32), push_port=port)
+        assert said(settings)[f"The push receiver listens on 127.0.0.1:{port}."] is True
+    with answering(b"[]") as url:
+        port = int(url.rpartition(":")[2])
+        text, good = next(iter(said(settings.model_copy(update={"push_port": port})).items()))
+    assert good is False
+    assert text.startswith(f"What listens on 127.0.0.1:{port} does not answer as the push receiver does: end")
 
 
 def test_events_of_a_broken_batch_come_to_stand_alone() -> None:

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from pipelines.cli.doctor.services import examine_services, examine_store
 from pipelines.runs.instance import POSTGRES_URL
 from pipelines.settings.settings import Settings
+from tests.kits.servers.answering import answering
 from tests.kits.servers.broker import broker
 from tests.kits.servers.object_store import BUCKET, ObjectStore, object_store
 from tests.kits.servers.postgres import Postgres, postgres
@@ -59,6 +60,32 @@ def test_servers_that_are_away_are_named_without_their_passwords() -> None:
     ]
     assert {finding.good for finding in findings} == {False}
     assert SECRET not in str(findings)
+
+
+def test_another_program_on_the_port_is_told_from_silence() -> None:
+    with answering(b"[]") as url:
+        port = url.rpartition(":")[2]
+        settings = Settings(
+            DAGSTER_POSTGRES_URL=SecretStr(f"postgresql+psycopg2://campus:{SECRET}@127.0.0.1:{port}/campus"),
+            broker_url=SecretStr(f"amqp://campus:{SECRET}@127.0.0.1:{port}/campus"),
+            result_url=SecretStr(f"redis://:{SECRET}@127.0.0.1:{port}/0"),
+        )
+        findings = list(examine_services(settings))
+    assert len(findings) == 3 and SECRET not in str(findings)
+    for finding in findings:
+        assert finding.good is False
+        assert " names a server that answers, but not as expected (" in finding.text
+        assert "end another program that has taken the port." in finding.text
+
+
+def test_another_program_is_no_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(b"[]") as url:
+        keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ALLOW_HTTP": "true"}
+        for name, value in {**keys, "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}.items():
+            monkeypatch.setenv(name, value)
+        finding = examine_store(Settings(lake=f"s3://{BUCKET}/lake"))
+    assert finding is not None and finding.good is False
+    assert "answers, but not as an object store: check AWS_ENDPOINT_URL" in finding.text
 
 
 def test_a_store_that_is_there_refuses_or_has_no_such_bucket(
