@@ -10,12 +10,12 @@ from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
-from campus.http.errors import CampusError
+from campus.http.errors import ASK_OPERATOR, CampusError
 from campus.http.events import Tally
 from campus.registry import DATASET_METADATA, DATASETS
 from campus.sources.gathered import Collector
 from loading.datasets.tables import DatasetSpec, dataset_spec
-from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.findings import Finding, refused
 
 
 async def examine_datasets(client: Client, school_id: int, selection: Selection) -> AsyncIterator[Finding]:
@@ -32,7 +32,7 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
         yield Finding(None, f"{label}: not found under {' or '.join(paths)}.")
         return
     for name, reason in offered.unread.items():
-        yield Finding(False, f"{label}: {name}: {reason}")
+        yield Finding(False, f"{label}: {name}: {reason.rstrip('.')}. {ASK_OPERATOR}")
     definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
     wanted = selected_names(selection, definitions)
     examination = _DatasetExamination(client, school_id, offered, selection, definitions)
@@ -46,9 +46,11 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
         try:
             by_pages[name] = await examination.why_by_pages(name)
         except SelectionError as error:
-            yield Finding(False, str(error))
+            # A line for each option that does not fit.
+            for problem in str(error).splitlines():
+                yield Finding(False, problem)
         except CampusError as error:
-            yield Finding(False, f"{label}: {name}: {error}")
+            yield refused(f"{label}: {name}", error)
     if examination.inferred:
         yield Finding(
             None, f"{label}: unknown types, inferred from the values: {', '.join(examination.inferred)}."

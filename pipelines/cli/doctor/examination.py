@@ -10,7 +10,7 @@ from loading.connection.capabilities import forget_capabilities
 from loading.discovery.listing import MAX_IDS
 from pipelines.cli.doctor.capabilities import examine_capabilities
 from pipelines.cli.doctor.files import examine_files
-from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.findings import Finding, unavailable
 from pipelines.cli.doctor.identity import examine_identity_numbers
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
@@ -19,12 +19,13 @@ from pipelines.cli.doctor.writes import examine_inbox, examine_writes
 from pipelines.cli.terminal.display import console, print_line
 from pipelines.lake.opening import lake_without_check
 from pipelines.resources import open_platform
+from pipelines.runs.storage_failures import disk_problem
 from pipelines.settings.settings import Settings, SettingsError, check_home, needs_platform, plain_http
 from pipelines.status.maintenance import maintenance_of
 from pipelines.status.school_groups import group_by_text, name_schools
 from warehouse.lake.logs.tables import DRIFT
 from warehouse.load.logs.drift import Difference, in_a_line, latest_drift
-from warehouse.load.logs.load_log import now
+from warehouse.load.logs.load_log import holds_a_load, now
 
 # A larger clock skew would break tokens and Retry-After dates.
 SKEW_SECONDS = 60
@@ -36,12 +37,12 @@ def run_doctor(settings: Settings, *, rediscover: bool = False) -> int:
     `rediscover`: first forget what earlier runs discovered of the platform."""
     if rediscover:
         forget_capabilities(settings.home)
-    return asyncio.run(_show(settings))
+    return asyncio.run(_show(settings, rediscover))
 
 
-async def _show(settings: Settings) -> int:
+async def _show(settings: Settings, rediscover: bool) -> int:
     problems = 0
-    async for finding in _examine(settings):
+    async for finding in _examine(settings, rediscover):
         mark, style = {True: ("ok", "green"), False: ("!!", "bold red"), None: ("--", "yellow")}[finding.good]
         console.print(f"[{style}]{mark}[/]", end=" ")
         print_line(finding.text)
@@ -51,7 +52,7 @@ async def _show(settings: Settings) -> int:
     return int(problems > 0)
 
 
-async def _examine(settings: Settings) -> AsyncIterator[Finding]:
+async def _examine(settings: Settings, rediscover: bool) -> AsyncIterator[Finding]:
     needs_platform(settings)
     source = "the embedded simulator, with made-up schools" if settings.embedded else settings.base_url
     files = " and ".join(map(str, settings.read_from)) or "the environment alone, since there is no .env"
@@ -66,7 +67,9 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     try:
         check_home(settings)
     except SettingsError as error:
-        yield Finding(False, f"{error}.")
+        yield Finding(False, f"{error}. Make it writable for this user, or name another folder.")
+    if full := disk_problem(settings.home):
+        yield Finding(False, full)
     for finding in (*examine_files(settings), *examine_services(settings)):
         yield finding
     store = examine_store(settings)
@@ -81,10 +84,11 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         async with Client(config, needed_scopes(settings)) as client:
             async for finding in _examine_platform(client, settings):
                 yield finding
-        yield examine_capabilities(settings.home, platform.base_url)
+        is_readable = all(finding is None or finding.good for finding in (store, lake))
+        is_discovered = is_readable and not rediscover and holds_a_load(lake_without_check(settings))
+        yield examine_capabilities(settings.home, platform.base_url, is_discovered=is_discovered)
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
-    is_readable = all(finding is None or finding.good for finding in (store, lake))
     identity = examine_identity_numbers(settings, lake_without_check(settings)) if is_readable else None
     if identity is not None:
         yield identity
@@ -113,7 +117,7 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
             )
         schools = schools or tuple(ids)
     except PlatformUnavailable as halt:
-        yield Finding(False, str(halt))
+        yield unavailable(halt)
     findings: list[tuple[int, Finding]] = []
     with console.status("") as spinner:
         for school_id in schools:
@@ -124,11 +128,12 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
                 of_school = [finding async for finding in examine_school(client, school_id, settings)]
                 findings += [(school_id, finding) for finding in of_school]
             except PlatformUnavailable as halt:
-                findings.append((school_id, Finding(False, str(halt))))
+                findings.append((school_id, unavailable(halt)))
     for finding in _merged(findings, schools):
         yield finding
-    if not client.health.down:
+    if not client.health.down or client.clock_skew is not None:
         yield _skew(client.clock_skew)
+    if not client.health.down:
         for school_id in schools[:1]:
             yield await examine_writes(client.config, settings, school_id)
 
@@ -188,11 +193,12 @@ def _maintenance(settings: Settings) -> Finding | None:
 
 def _skew(seconds: float | None) -> Finding:
     if seconds is None:
-        return Finding(None, "The platform's clock is unknown: its token answers have no Date header.")
+        return Finding(None, "The platform's clock is not known: its answers have no Date header.")
     if abs(seconds) <= SKEW_SECONDS:
         return Finding(True, "The platform's clock and this machine's agree.")
     direction = "ahead of" if seconds > 0 else "behind"
     return Finding(
         False,
-        f"The platform's clock is {abs(seconds):.0f} s {direction} this machine's: correct it (NTP).",
+        f"The platform's clock is {abs(seconds):,.0f} s {direction} this machine's: correct the wrong clock "
+        "(NTP).",
     )

@@ -38,7 +38,11 @@ def examine_files(settings: Settings) -> Iterator[Finding]:
         *(finding for file in settings.read_from for finding in _examine_dotenv(file)),
         *_examine_parents(settings.home),
     ]
-    yield from findings or [Finding(True, f"Nobody but its owner and group can read {settings.home}.")]
+    if settings.home.exists():
+        closed = Finding(True, f"Nobody but its owner and group can read {settings.home}.")
+    else:
+        closed = Finding(None, f"{settings.home} does not exist yet: campus sync makes it.")
+    yield from findings or [closed]
     yield from _examine_audiences(settings)
 
 

@@ -13,7 +13,7 @@ from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import SEMESTERS, V1_SEMESTERS, ResourceSpec
-from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.findings import Finding, refused
 from pipelines.resources import term_types
 from pipelines.settings.settings import Settings
 
@@ -80,7 +80,7 @@ async def probe(
     except NotFound as error:
         if MODES[spec.mode].may_be_absent:
             return Probe(Finding(True, f"{label}: answers without rows.", spec.name), [])
-        return Probe(Finding(False, f"{label}: {error}"), [])
+        return Probe(refused(label, error), [])
     except CampusError as error:
         bare = {name: value for name, value in (params or {}).items() if name not in PAGE_PARAMETERS}
         if isinstance(error, Refused) and bare != (params or {}):
@@ -88,7 +88,7 @@ async def probe(
             again = await probe(client, spec, school_id, path, bare)
             if again.finding.good:
                 return again
-        return Probe(Finding(False, f"{label}: {error}"), [])
+        return Probe(refused(label, error), [])
     return Probe(Finding(True, f"{label}: answers.", spec.name), answer.value)
 
 
@@ -111,7 +111,7 @@ def _decoded(body: bytes) -> Any:
     # Python's decoder is as lenient as a sync: it accepts half a surrogate pair and NaN.
     try:
         return json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise TornBody(str(error)) from error
 
 

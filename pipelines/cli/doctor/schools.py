@@ -23,7 +23,7 @@ from campus.sources.slice import read
 from loading.reports.tables import selections_of
 from loading.semesters import COLUMNS
 from pipelines.cli.doctor.datasets import examine_datasets
-from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.findings import Finding, unavailable
 from pipelines.cli.doctor.probes import Probe, Row, identified, probe, probe_query, probe_requests
 from pipelines.cli.doctor.reports import examine_report
 from pipelines.cli.doctor.semesters import examine_semesters
@@ -51,7 +51,7 @@ async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Pr
         except PlatformUnavailable as halt:
             if halt.school_id is None:
                 raise
-            schools = Probe(Finding(False, str(halt)), [])
+            schools = Probe(unavailable(halt), [])
         if schools.finding.good or not school_ids:
             return schools
     # Schools in the settings can be read without the list; only their names are missing then.
@@ -101,7 +101,8 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
         async for finding in examine_datasets(client, school_id, selection):
             yield finding
     for wanted in selections_of(wanted_reports(settings), school_id).values():
-        yield await examine_report(client, school_id, wanted)
+        for finding in await examine_report(client, school_id, wanted):
+            yield finding
 
 
 async def _hidden_rows(client: Client, school_id: int) -> AsyncIterator[Finding]:

@@ -7,7 +7,7 @@ from campus.http.config import ClientConfig
 from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from campus.registry.v1 import CLASS_SCOPES, USER_SCOPES
-from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.findings import Finding, unavailable
 from pipelines.cli.doctor.probes import probe
 from pipelines.settings.settings import Settings
 from writeback.inbox.folder import list_arrived
@@ -35,7 +35,9 @@ async def examine_writes(platform: ClientConfig, settings: Settings, school_id: 
         try:
             await probe(client, FIELDS, school_id, FIELDS.path)
         except PlatformUnavailable as halt:
-            return Finding(False, f"Writes are allowed, and the token for them is refused: {halt}")
+            return Finding(
+                False, f"Writes are allowed, and the token for them is refused: {unavailable(halt).text}"
+            )
         _, refused = client.scopes_of(school_id)
     lacking = ", ".join(scope for scope in scopes if scope in refused)
     if lacking:
@@ -56,7 +58,8 @@ def examine_inbox(settings: Settings) -> list[Finding]:
         for kind in (ROSTERS, ATTENDANCE, SWIPES):
             list_arrived(folder, kind, settings.school_ids, problems.append)
     except OSError as error:
-        return [Finding(False, f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")]
+        reason = f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}"
+        return [Finding(False, f"{reason}. Make the folder for this user, or name another one.")]
     if problems:
         return [Finding(False, f"{problem}.") for problem in dict.fromkeys(problems)]
     return [Finding(True, f"Dagster's daemon reads files that arrive in {folder}.")]
