@@ -6,7 +6,7 @@ A stop loses at most the segments in flight: a retry skips segments that its cau
 import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from campus.datasets.selection import SelectionError
 from campus.fetch.collection import run_together
@@ -22,7 +22,7 @@ from loading.run_results import RunResults
 from loading.slices.commit import STORAGE_ERRORS, Loaded
 from loading.tables import slice_of
 from warehouse.load.logs.dataset_plans import read_plans
-from warehouse.load.logs.load_log import committed, slice_statuses
+from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,9 @@ def _jobs(
         # The last updates count only if the platform stated them in this very night or sync.
         is_stated = (DATASETS.name, str(slice_of(DATASETS, school_id))) in done
         updates = last_updates(lake, school_id) if is_stated else {}
+        # A platform that shows no metadata may show no rows either.
+        is_doubtful = slice_status(statuses, DATASETS.name, slice_of(DATASETS, school_id)).failed
+        guard = replace(runtime.guard, handful=0) if is_doubtful else runtime.guard
         for table, numbers in tables.items():
             plan = plans.get(table)
             if plan is None:
@@ -106,7 +109,7 @@ def _jobs(
             try:
                 dataset = dataset_spec(selection, school_id, table, plan.path, definition, definitions)
                 loader = DatasetLoader(
-                    runtime,
+                    replace(runtime, guard=guard),
                     client,
                     cause,
                     plan,

@@ -25,6 +25,11 @@ from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.load_log import committed, schools_loaded
 from warehouse.load.logs.writer import forget_failures, standing_rows
 
+NO_SCHOOLS = (
+    "the platform lists no schools. Nothing is read, and all rows stay. Ask its operator, or set "
+    "CAMPUS_SCHOOL_IDS."
+)
+
 
 async def discover(runtime: Runtime, cause: Cause, existing: ExistingPartitions) -> DiscoveryResults:
     """Load the schools, their semesters and the metadata of their datasets and reports. Plan the partitions,
@@ -113,7 +118,8 @@ def _report_listing_problems(listing: Listing, runtime: Runtime, results: Discov
             f"the list of schools cannot be read: {listing.problem} Or set CAMPUS_SCHOOL_IDS."
         )
     elif not listing.rows.num_rows and not listing.bad:
-        results.problems.append("the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS.")
+        # A platform that has lost its schools may answer everything without rows.
+        results.halts.append(PlatformUnavailable(NO_SCHOOLS))
 
 
 def _remove_ghosts(
