@@ -9,14 +9,17 @@ from warehouse.lake.tables import SEPARATOR, Slice
 
 SCHOOL_SEMESTERS, V1_SEMESTERS = "school_semesters", "v1_semesters"
 ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS = "attendance_weeks", "dataset_segments", "report_results"
+#: A number that a column of the lake can hold.
+_ID = "([0-9]{1,18})"
 #: The patterns of keys by kind, with their parts. v1's semesters have v1's own ids.
 PATTERNS = {
-    SCHOOL_SEMESTERS: re.compile(r"(\d+):(\d+)"),
-    V1_SEMESTERS: re.compile(r"(\d+):(\d+)"),
-    ATTENDANCE_WEEKS: re.compile(r"(\d+):(\d+):w(\d+)"),
-    DATASET_SEGMENTS: re.compile(r"(\d+):([^:]+):(\d+)"),
-    REPORT_RESULTS: re.compile(r"(\d+):([^:]+):(\d+)(?::(.+))?"),
+    SCHOOL_SEMESTERS: re.compile(f"{_ID}:{_ID}"),
+    V1_SEMESTERS: re.compile(f"{_ID}:{_ID}"),
+    ATTENDANCE_WEEKS: re.compile(f"{_ID}:{_ID}:w{_ID}"),
+    DATASET_SEGMENTS: re.compile(f"{_ID}:([^:]+):{_ID}"),
+    REPORT_RESULTS: re.compile(f"{_ID}:([^:]+):{_ID}(?::(.+))?"),
 }
+_SCHOOL = re.compile(f"{_ID}(?![0-9])")
 
 
 class UnknownPartition(ValueError):
@@ -29,8 +32,8 @@ NO_SCHOOL = 0
 
 def school_of(key: str) -> int:
     """The school of a partition key of any kind. NO_SCHOOL for a key that a person has added without one."""
-    match = re.match(r"\d+", key)
-    return int(match[0]) if match else NO_SCHOOL
+    match = _SCHOOL.match(key)
+    return int(match[1]) if match else NO_SCHOOL
 
 
 def parts_of(key: str, kind: str) -> tuple[str, ...]:

@@ -9,12 +9,15 @@ PATIENCE = 5.0
 
 
 def durable(path: Path, schema: str, mode: int = 0o600) -> sqlite3.Connection:
-    """Open the file at `path` in WAL mode with full synchronization; a missing file is made.
+    """Open the file at `path` in WAL mode with full synchronization; a missing file is made. A file that this
+    process may only read is opened as it is.
 
     `schema`: the statements that make its tables. `mode`: permissions of the file and of SQLite's files
     beside it; by default the owner alone, since the rows are about children.
 
     Raises sqlite3.Error and OSError, also if `path` is a link."""
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return _for_reading(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _make(path, mode)
     connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
@@ -25,6 +28,15 @@ def durable(path: Path, schema: str, mode: int = 0o600) -> sqlite3.Connection:
     # Deleted rows are overwritten, since they are about children.
     connection.execute("PRAGMA secure_delete = ON")
     connection.executescript(schema)
+    return connection
+
+
+def _for_reading(path: Path) -> sqlite3.Connection:
+    # Without a WAL beside it no process has the file open. SQLite would else make files in the folder.
+    has_wal = path.with_name(f"{path.name}-wal").exists()
+    address = f"{path.absolute().as_uri()}?{'mode=ro' if has_wal else 'immutable=1'}"
+    connection = sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False)
+    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 

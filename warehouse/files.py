@@ -45,10 +45,11 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def locked(file: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive lock on a folder, or on a file, which is made if missing.
+    """Hold an exclusive lock on a folder, or on a file, which is made if missing. A reader may hold it, too.
 
     Without `wait`, raises BlockingIOError if another process holds the lock."""
-    descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    is_for_reading = file.is_dir() or (file.exists() and not os.access(file, os.W_OK))
+    descriptor = os.open(file, os.O_RDONLY if is_for_reading else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield

@@ -14,7 +14,7 @@ from loading.connection.runtime import cause_of
 from loading.partition_keys import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
-    NO_SCHOOL,
+    PATTERNS,
     REPORT_RESULTS,
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
@@ -35,7 +35,7 @@ from pipelines.nights.run_state import (
 from pipelines.resources import attendance_settings, wanted_reports
 from pipelines.runs.launchers import NEVER_STARTED_TAG, PROCESS_TAG, is_of_a_command
 from pipelines.runs.partition_selection import SELECTED_TAG, current_keys, schools_in
-from pipelines.runs.writer_locks import live_processes
+from pipelines.runs.writer_locks import is_of_this_machine, live_processes
 from pipelines.settings.settings import Settings
 from warehouse.age import FAILED, RETIRED, STALE
 from warehouse.lake.delta import Lake
@@ -61,8 +61,8 @@ class Night:
     began: datetime
     #: The schools of a limited night; empty: all schools.
     schools: tuple[int, ...]
-    #: Whether the night reloads older semesters, due or not.
-    every_semester: bool
+    #: Whether it was a `campus sync`, which reloads older semesters, due or not.
+    is_sync: bool
     has_ended: bool
 
     def loads(self, school_id: int) -> bool:
@@ -74,8 +74,8 @@ class Night:
 class Overdue:
     """The slices that the last nights left out."""
 
-    #: By school that lacks slices: the start of its last ended night, and the slices.
-    left_out: dict[int, tuple[datetime, list[TableSlice]]] = field(default_factory=dict)
+    #: By school that lacks slices: its last ended night, and the slices.
+    left_out: dict[int, tuple[Night, list[TableSlice]]] = field(default_factory=dict)
     #: By school without a night under way: the standings of slices that were not read whole for more than
     #: `incremental.whole_days`, failed loads aside.
     not_whole: dict[int, list[Row]] = field(default_factory=dict)
@@ -96,15 +96,17 @@ def look_for_overdue(
         return overdue
     nights = nights_of(settings, instance)
     keys = {
-        kind: keys_by_school(instance.get_dynamic_partitions(kind))
-        for kind in (SCHOOL_SEMESTERS, V1_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
+        # A person may have added another key in the UI.
+        kind: keys_by_school(filter(pattern.fullmatch, instance.get_dynamic_partitions(kind)))
+        for kind, pattern in PATTERNS.items()
     }
     current = {
         SCHOOL_SEMESTERS: current_keys(lake, "semesters"),
         V1_SEMESTERS: current_keys(lake, "v1_semesters"),
     }
     tried = {(row["resource"], row["slice"]): row for row in standings}
-    schools = {school_id for by_school in keys.values() for school_id in by_school} - {NO_SCHOOL}
+    schools = {school_id for by_school in keys.values() for school_id in by_school}
+    schools &= {row["_school_id"] for row in standings}
     for school_id in sorted(schools.intersection(settings.school_ids or schools)):
         school_keys = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
         timeline = timeline_of(lake, school_id, attendance_settings(settings))
@@ -127,20 +129,24 @@ def look_for_overdue(
         missing = [
             slice_
             for slice_, is_nightly in slices.items()
-            if _is_missing(tried.get(slice_), night.began if night.every_semester or is_nightly else None)
+            if _is_missing(tried.get(slice_), night.began if night.is_sync or is_nightly else None)
         ]
         if missing:
-            overdue.left_out[school_id] = night.began, missing
+            overdue.left_out[school_id] = night, missing
     return overdue
 
 
 def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
     """The nights and syncs within LOOKBACK, latest first, without syncs of selected assets."""
-    under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs_under_way(instance)}
+    alive = live_processes(settings)
+    under_way = {
+        cause_of(run.run_id, run.tags).sync_id
+        for run in runs_under_way(instance)
+        if not _is_killed(run.tags.get(PROCESS_TAG, ""), alive)
+    }
     last = last_discovery(instance, DISCOVERY)
     if last is not None and awaits_load_requests(instance, DISCOVERY):
         under_way.add(cause_of(last.run_id, last.tags).sync_id)
-    alive = live_processes(settings)
     nights: list[Night] = []
     began: dict[str, datetime] = {}
     for record in reversed(list(_discoveries(instance))):
@@ -154,6 +160,11 @@ def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
         has_ended = cause not in under_way and run.tags.get(PROCESS_TAG) not in alive
         nights.append(Night(began[cause], tuple(schools_in(run.tags)), is_of_a_command(run.tags), has_ended))
     return nights[::-1]
+
+
+def _is_killed(process: str, alive: Collection[str]) -> bool:
+    """Whether the process of a run was of this machine, and is gone. The next command closes the run."""
+    return is_of_this_machine(process) and process not in alive
 
 
 def _discoveries(instance: dg.DagsterInstance) -> Iterator[dg.RunRecord]:

@@ -10,13 +10,14 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pipelines.settings.settings import Settings
 from warehouse.files import locked
+from warehouse.lake.tables import PLATFORM_ZONE
 
 FOLDER, MUTEX = "writers", ".lock"
 #: The ends of the names of lock files: of writers, and of processes of runs.
@@ -34,13 +35,13 @@ class Writer:
     command: str
     pid: int
     host: str
-    #: When it began, by its machine's clock.
+    #: When it began, by the platform's wall clock.
     since: str
     #: Whether no other process may write meanwhile.
     alone: bool
 
     def __str__(self) -> str:
-        return f"{self.command} (pid {self.pid} on {self.host}, since {self.since})"
+        return f"{self.command} (pid {self.pid} on {self.host}, since {self.since} {PLATFORM_ZONE})"
 
 
 class Busy(Exception):
@@ -57,9 +58,9 @@ def writing(
     Raises Busy."""
     folder = settings.home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    since = datetime.now()
+    since = datetime.now(PLATFORM_ZONE)
     name = _file_name(since, WRITER)
-    me = Writer(name, command, os.getpid(), socket.gethostname(), f"{since:%Y-%m-%d %H:%M:%S}", alone)
+    me = Writer(name, command, os.getpid(), socket.gethostname(), f"{since:%Y-%m-%d %H:%M}", alone)
     deadline, notified = time.monotonic() + patience, set[str]()
     while True:
         with locked(folder / MUTEX):
@@ -68,7 +69,10 @@ def writing(
                 descriptor = _create_locked(folder / name, json.dumps(asdict(me)))
                 break
         if time.monotonic() >= deadline:
-            raise Busy(f"{settings.home} is being written by {others[0]}: wait for it to finish, or stop it")
+            raise Busy(
+                f"{settings.home} is being written by {others[0]}: wait for it to finish, or stop it; then "
+                "run the command again"
+            )
         if others[0].name not in notified:
             notify(f"Waiting for {others[0]}, which writes in {settings.home}.")
             notified.add(others[0].name)
@@ -83,7 +87,7 @@ def writing(
 @contextmanager
 def process_lock(settings: Settings) -> Iterator[str]:
     """Lock a file of the home while this process executes a run. Yields the name of the file."""
-    folder, name = settings.home / FOLDER, _file_name(datetime.now(), RUN)
+    folder, name = settings.home / FOLDER, _file_name(datetime.now(PLATFORM_ZONE), RUN)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / MUTEX):
         # Deletes the files of dead runs: a home may have no command that would.
@@ -97,20 +101,22 @@ def process_lock(settings: Settings) -> Iterator[str]:
 
 
 def live_processes(settings: Settings) -> set[str]:
-    """The names of the lock files of the processes that live. Deletes the files of dead processes."""
+    """The names of the lock files of the processes that live. Deletes the files of dead processes, where this
+    process may."""
     folder = settings.home / FOLDER
     if not folder.exists():
         return set()
-    with locked(folder / MUTEX):
+    with _mutex(folder):
         return {file.name for file in _locked_files(folder, WRITER, RUN)}
 
 
 def live_writers(settings: Settings) -> list[Writer]:
-    """The processes that write in the home now. Deletes the files of dead processes."""
+    """The processes that write in the home now. Deletes the files of dead processes, where this process
+    may."""
     folder = settings.home / FOLDER
     if not folder.exists():
         return []
-    with locked(folder / MUTEX):
+    with _mutex(folder):
         return _live_writers(folder)
 
 
@@ -132,9 +138,15 @@ def _live_writers(folder: Path) -> list[Writer]:
     return writers
 
 
+def _mutex(folder: Path) -> AbstractContextManager[None]:
+    """The lock under which files of processes are made and deleted. A mere reader deletes none."""
+    return locked(folder / MUTEX) if os.access(folder, os.W_OK) else nullcontext()
+
+
 def _locked_files(folder: Path, *ends: str) -> list[Path]:
-    """The files with these ends that a process has locked. Deletes the files of dead processes."""
-    files = []
+    """The files with these ends that a process has locked. Deletes the files of dead processes, where this
+    process may."""
+    files, may_delete = [], os.access(folder, os.W_OK)
     for file in sorted(file for end in ends for file in folder.glob(f"*{end}")):
         # A writer that ends just now deletes its file.
         with suppress(FileNotFoundError):
@@ -144,7 +156,8 @@ def _locked_files(folder: Path, *ends: str) -> list[Path]:
             except BlockingIOError:
                 files.append(file)
             else:
-                file.unlink()
+                if may_delete:
+                    file.unlink()
             finally:
                 os.close(descriptor)
     return files

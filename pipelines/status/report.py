@@ -37,7 +37,7 @@ from writeback.store.store import Store
 
 if TYPE_CHECKING:
     from pipelines.nights.failed_runs import FailedRun
-    from pipelines.nights.overdue import Overdue
+    from pipelines.nights.overdue import Night, Overdue
 
 Row = Mapping[str, Any]
 
@@ -46,6 +46,9 @@ PUSH_DAYS = 7
 MAX_NAMES = 5
 MISSED = f"not loaded for more than {STALE.total_seconds() / 3600:.0f} hours"
 NO_RECORDS = "Dagster's records are not here: which runs failed is not known."
+READ_ONLY_RECORDS = (
+    "Which runs failed is not known: Dagster opens its records in {folder} only where it may write."
+)
 GROUPS = {
     **{spec.name: "base data" for spec in (SCHOOLS, *BASE_DATA)},
     **{spec.name: "v1" for spec in V1_DATA},
@@ -75,20 +78,25 @@ class SchoolStatus:
 
     @property
     def is_never_loaded(self) -> bool:
-        """Whether nothing was ever loaded of the school, not even its name: the id may be mistyped."""
-        return self.last_good is None and not self.name
+        """Whether no slice of the school was ever loaded."""
+        return self.last_good is None
+
+    @property
+    def failed_slices(self) -> int:
+        """How many slices could not be loaded."""
+        return sum(map(len, self.failures.values()))
 
     def is_stale(self, at: datetime) -> bool:
-        """Whether the last night passed without a load."""
-        return self.last_good is None or at - self.last_good > STALE
+        """Whether the last night passed without a load of a school that was loaded before."""
+        return self.last_good is not None and at - self.last_good > STALE
 
     def problems(self, at: datetime) -> list[str]:
         """What is wrong with the school, in few words; empty: nothing."""
         signs = {
-            "never loaded": self.last_good is None,
-            MISSED: self.last_good is not None and self.is_stale(at),
+            "never loaded": self.is_never_loaded,
+            MISSED: self.is_stale(at),
             "with slices that could not be loaded": bool(self.failures),
-            "with tables that were never loaded whole": self.last_good is not None
+            "with tables that were never loaded whole": not self.is_never_loaded
             and bool(_never_loaded(self)),
             "with rows in quarantine": bool(self.quarantined),
         }
@@ -122,7 +130,13 @@ def status_of(settings: Settings) -> Status:
     writers = [f"{writer} writes in {settings.home} now." for writer in live_writers(settings)]
     drift_notes = [f"{in_a_line(drift)}."] if drift else []
     maintained, unmaintained = maintenance_of(lake, at)
-    notes = [*writers, *drift_notes, *_missed_by_pushes(settings), *_read_in_part(rows)]
+    notes = [
+        *writers,
+        *drift_notes,
+        *_missed_by_pushes(settings),
+        *_unreadable(settings),
+        *_read_in_part(rows),
+    ]
     notes += [maintained] if maintained else []
     night_to_do, night_notes = ([outage], []) if outage else _night_status(settings, lake, schools, rows, at)
     to_do = [*_to_do(settings, schools, at), *night_to_do, *([unmaintained] if unmaintained else [])]
@@ -213,8 +227,21 @@ def _read_in_part(standings: Sequence[Row]) -> list[str]:
     ]
 
 
+def _unreadable(settings: Settings) -> list[str]:
+    """Say what is not known to a user who may not read the files with pushes and writes."""
+    files = {
+        inbox_path(settings.home): "What pushes missed",
+        store_path(settings.home): "Which writes wait or were interrupted",
+    }
+    return [
+        f"{subject} is not known: {file} is not for this user to read."
+        for file, subject in files.items()
+        if file.exists() and not os.access(file, os.R_OK)
+    ]
+
+
 def _missed_by_pushes(settings: Settings) -> list[str]:
-    if not inbox_path(settings.home).exists():
+    if not os.access(inbox_path(settings.home), os.R_OK):
         return []
     since = now().timestamp() - PUSH_DAYS * 86_400
     with open_inbox(settings.home) as inbox:
@@ -230,7 +257,7 @@ def _never_loaded(school: SchoolStatus) -> list[str]:
 
 
 def _swipes_waiting(home: Path) -> Iterable[str]:
-    if store_path(home).exists():
+    if os.access(store_path(home), os.R_OK):
         with Store(home) as store:
             if waiting := store.outbox.schools_waiting():
                 yield (
@@ -245,8 +272,12 @@ def _night_status(
     """Things to do, and notes, beyond the load log: failed runs, and due slices that no load tried."""
     problem = disk_problem(settings.home)
     to_do = [problem] if problem else []
-    if not _has_runs(settings):
+    folder = _folder_of_runs(settings)
+    if folder is not None and not (folder / "dagster.yaml").exists():
+        # Opening a folder without records would create them.
         return to_do, [NO_RECORDS] if standings else []
+    if folder is not None and not os.access(folder, os.W_OK):
+        return to_do, [READ_ONLY_RECORDS.format(folder=folder)]
     # Imported only where there are runs: Dagster takes seconds to import.
     from pipelines.district.pauses import pausing_workers
     from pipelines.nights.failed_runs import failed_runs
@@ -270,12 +301,9 @@ def _night_status(
     to_do += [stalled] if stalled else []
     to_do += [f"The worker {worker} takes no runs: {why.rstrip('.')}." for worker, why in pausing.items()]
     to_do += _failed_run_lines(failed, settings)
-    stale = {school.school_id for school in schools if school.is_stale(at)}
-    to_do += [
-        f"Due in the night of {night:%Y-%m-%d %H:%M} and not loaded: {'; '.join(slices)}. Rows "
-        f"of earlier loads stay. Check that the daemon and its workers run; campus sync loads the slices."
-        for night, slices in _by_night(due.left_out, stale).items()
-    ]
+    # Other lines are about these schools as a whole.
+    stale = {school.school_id for school in schools if school.is_stale(at) or school.is_never_loaded}
+    to_do += _left_out_lines(due, stale, standings)
     to_do += _not_whole_lines(due, stale, settings.options.incremental.whole_days)
     return to_do, list(_unknown_nights(due, stale))
 
@@ -331,29 +359,37 @@ def _failed_run_lines(failed: Sequence["FailedRun"], settings: Settings) -> Iter
         )
 
 
-def _by_night(
-    missing: Mapping[int, tuple[datetime, Sequence[tuple[str, str]]]], stale: Collection[int]
-) -> dict[datetime, list[str]]:
-    """By night: the slices that it left out, and their schools, except of wholly stale schools."""
-    nights: dict[datetime, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for school_id, (night, slices) in missing.items():
+def _left_out_lines(due: "Overdue", stale: Collection[int], standings: Sequence[Row]) -> Iterable[str]:
+    """Say which slices each night left out, except of wholly stale schools."""
+    stored = {(row["resource"], row["slice"]) for row in standings if row["complete_at"] is not None}
+    nights: dict[Night, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    has_rows: dict[Night, bool] = defaultdict(bool)
+    for school_id, (night, slices) in due.left_out.items():
         if school_id not in stale:
             tables = list(dict.fromkeys(resource for resource, _ in slices))
             count = "1 slice" if len(slices) == 1 else f"{len(slices)} slices"
             nights[night][f"{count} of {first_of(tables, MAX_NAMES)}"].append(school_id)
-    return {
-        night: [f"{name_schools(schools)}: {text}" for text, schools in groups.items()]
-        for night, groups in nights.items()
-    }
+            has_rows[night] |= not stored.isdisjoint(slices)
+    for night, groups in nights.items():
+        listed = "; ".join(f"{name_schools(schools)}: {text}" for text, schools in groups.items())
+        rows_stay = " Rows of earlier loads stay." if has_rows[night] else ""
+        if night.is_sync:
+            yield (
+                f"The campus sync of {night.began:%Y-%m-%d %H:%M} ended early, and did not load: {listed}."
+                f"{rows_stay} Run campus sync again."
+            )
+        else:
+            yield (
+                f"Due in the night of {night.began:%Y-%m-%d %H:%M} and not loaded: {listed}.{rows_stay} "
+                f"Check that the daemon and its workers run; campus sync loads the slices."
+            )
 
 
-def _has_runs(settings: Settings) -> bool:
-    """Whether Dagster has records: in the Postgres of a district, or in a folder on this machine. Opening a
-    folder without records would create them."""
+def _folder_of_runs(settings: Settings) -> Path | None:
+    """The folder of Dagster's records; None: they are in the Postgres of a district."""
     if settings.postgres_address is not None:
-        return True
-    home = Path(os.environ.get("DAGSTER_HOME") or settings.home / "dagster")
-    return (home / "dagster.yaml").exists()
+        return None
+    return Path(os.environ.get("DAGSTER_HOME") or settings.home / "dagster")
 
 
 def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:
@@ -367,15 +403,16 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
     yield from unproven(settings.home)
     if not schools:
         yield "Nothing has been loaded yet: run campus sync."
-    never_loaded = [
-        school.school_id for school in schools if school.is_never_loaded and not settings.school_ids
-    ]
-    if never_loaded:
+    never_loaded = [school for school in schools if school.is_never_loaded]
+    if failed := [school.school_id for school in never_loaded if school.failures]:
         yield (
-            f"School {_ids(never_loaded)} was never loaded; --school may have been mistyped. "
-            "The next campus sync removes a school that the platform does not list."
+            f"School {_ids(failed)} was never loaded, for the reasons above; docs/reference/messages.md says "
+            "what to do about each. The next campus sync removes a school that the platform does not list "
+            "and no setting names."
         )
-    schools = [school for school in schools if school.school_id not in never_loaded]
+    if untried := [school.school_id for school in never_loaded if not school.failures]:
+        yield f"School {_ids(untried)} was never loaded: run campus sync, or correct the id."
+    schools = [school for school in schools if not school.is_never_loaded]
     stale = [school.school_id for school in schools if school.is_stale(at)]
     if stale:
         yield (
@@ -397,7 +434,8 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
             )
     if any(school.quarantined for school in schools):
         yield "Rows wait in quarantine: campus quarantine list; once mended, run campus quarantine replay."
-    yield from (note.words for note in roster_notes(settings.home))
+    if os.access(store_path(settings.home), os.R_OK):
+        yield from (note.words for note in roster_notes(settings.home))
     yield from _swipes_waiting(settings.home)
     if settings.shards:
         yield from (

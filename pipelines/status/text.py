@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pipelines.status.report import SchoolStatus, Status, ago, failure_line
 from pipelines.status.school_groups import group_by_text, name_schools
 from warehouse.age import Age
+from warehouse.lake.tables import PLATFORM_ZONE
 
 GROUPS = ("base data", "v1", "attendance", "datasets", "reports")
 NOTHING = "Nothing to do."
@@ -17,8 +18,8 @@ REST = "campus status --school ID shows one school."
 
 
 def title_of(status: Status) -> str:
-    """The title, with the time of the status."""
-    return f"As of {status.at:%Y-%m-%d %H:%M}"
+    """The title, with the time of the status, and the zone of all times."""
+    return f"As of {status.at:%Y-%m-%d %H:%M} (times are of {PLATFORM_ZONE})"
 
 
 def shown_schools(status: Status) -> Sequence[SchoolStatus]:
@@ -83,7 +84,7 @@ def _row(school: SchoolStatus, status: Status) -> list[str | int]:
     as_of = f"{school.age.as_of:%Y-%m-%d %H:%M}" if school.age.as_of else "never"
     ages = [_age(school.groups[group], status) if group in school.groups else "-" for group in GROUPS]
     quarantined = ", ".join(f"{rows} {resource}" for resource, rows in sorted(school.quarantined.items()))
-    return [str(school.school_id), school.name, as_of, *ages, str(len(school.failures)), quarantined or "-"]
+    return [str(school.school_id), school.name, as_of, *ages, str(school.failed_slices), quarantined or "-"]
 
 
 def _age(age: Age, status: Status) -> str:

@@ -15,7 +15,7 @@ def store_path(home: Path) -> Path:
 
 def is_writing(home: Path) -> bool:
     """Whether a process writes to the platform now."""
-    if not store_path(home).exists():
+    if not (store_path(home).exists() and (home / LOCK).exists()):
         return False
     try:
         with locked(home / LOCK, wait=False):

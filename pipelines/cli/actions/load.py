@@ -33,7 +33,7 @@ from pipelines.status.school_groups import group_by_text, name_schools
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import DRIFT
 from warehouse.load.logs.drift import Difference, in_a_line, latest_drift
-from warehouse.load.logs.load_log import holds_a_load, loads_of, now
+from warehouse.load.logs.load_log import holds_a_load, last_of_each, loads_of, now
 from warehouse.load.logs.writer import standing_rows
 from warehouse.published.shards import PublicationBroken, Shards, read_manifest
 from writeback.store.store import file_leftover
@@ -188,7 +188,7 @@ def run_load(
             return Loaded(0)
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
         wanted = settings.school_ids or {school_of(key) for key in keys}
-        line = verdict(ends, log, standing_rows(runtime.lake), wanted)
+        line = verdict(ends, last_of_each(log), standing_rows(runtime.lake), wanted)
         return Loaded(1, line, full=ends[-1].full)
 
 
@@ -273,12 +273,13 @@ def _summarize(log: Sequence[Mapping[str, Any]], drift: Sequence[Difference]) ->
     """Print the row counts of a sync, its drift and its warnings. `log`: the sync's rows of the load log."""
     counts = {name: sum(row[name] or 0 for row in log) for name in COUNTS}
     details = "".join(f", {count:,} {name}" for name, count in counts.items() if count and name != "loaded")
-    print_line(f"{len(log)} slices: {counts['loaded']:,} rows loaded{details}")
+    latest = last_of_each(log)
+    print_line(f"{len(latest)} slices: {counts['loaded']:,} rows loaded{details}")
     if drift:
         print_line(f"{in_a_line(drift)}.")
     warnings = (
         (row["_school_id"], f"{row['resource']} {row['slice']}: {row['message']}")
-        for row in log
+        for row in latest
         if row["status"] == "warning"
     )
     for text, schools in group_by_text(warnings):

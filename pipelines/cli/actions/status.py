@@ -28,6 +28,8 @@ HEADS = {
     "failures": "fail-\nures",
     "quarantine": "quaran-\ntine",
 }
+#: The width of the widest line, and the indent of the further lines of a wrapped one.
+MAX_WIDTH, INDENT = 100, "  "
 #: Columns whose cells are not wrapped.
 ONE_LINE = ("school", AS_OF)
 
@@ -35,21 +37,33 @@ ONE_LINE = ("school", AS_OF)
 def run_status(settings: Settings) -> int:
     """Print the status of the schools and what there is to do. Returns the exit status: 1 if anything."""
     status = status_of(settings)
+    if status.schools:
+        console.print(title_of(status), style="bold")
     for line in summary_of(status):
-        console.print(line, markup=False, soft_wrap=True)
+        _print_wrapped(line)
     if shown_schools(status):
-        console.print(table_of(status))
+        console.print(table_of(status), width=_width())
     failures = len(failure_lines(status.schools))
     for number, line in enumerate(lines_of(status)):
-        console.print(line, style=ALARM if number < failures else None, markup=False, soft_wrap=True)
+        _print_wrapped(line, ALARM if number < failures else "")
     return int(bool(status.to_do))
+
+
+def _width() -> int:
+    return min(console.width, MAX_WIDTH)
+
+
+def _print_wrapped(line: str, style: str = "") -> None:
+    """Print a line; where it is longer than the terminal, its further lines are indented."""
+    first, *further = Text(line).wrap(console, _width() - len(INDENT))
+    for text in (first, *(Text(INDENT) + text for text in further)):
+        text.stylize(style)
+        console.print(text)
 
 
 def table_of(status: Status) -> Table:
     """The table of the schools, at most as wide as the terminal."""
-    table = Table(
-        title=title_of(status), title_justify="left", title_style="bold", box=None, padding=(0, 1, 0, 0)
-    )
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for name in COLUMNS:
         head = HEADS.get(name, name)
         width = max(map(len, head.split("\n"))) if name in HEADS else None

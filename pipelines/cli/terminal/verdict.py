@@ -7,6 +7,7 @@ from typing import Any
 from pipelines.nights.sync import JobEnd
 from pipelines.status.school_groups import name_schools
 from warehouse.age import age_of
+from warehouse.lake.tables import PLATFORM_ZONE
 
 Row = Mapping[str, Any]
 
@@ -59,7 +60,11 @@ def _oldest_data(standings: Sequence[Row], schools: Collection[int]) -> str:
         if not schools or row["_school_id"] in schools:
             by_school[row["_school_id"]].append(row)
     ages = [as_of for rows in by_school.values() if (as_of := age_of(rows).as_of)]
-    return f"The data are as of {min(ages):%Y-%m-%d %H:%M}." if ages else "There are no data yet."
+    return (
+        f"The data are as of {min(ages):%Y-%m-%d %H:%M} {PLATFORM_ZONE}."
+        if ages
+        else "There are no data yet."
+    )
 
 
 def _age_of_failed(failed: Sequence[Row], standings: Sequence[Row]) -> str:
@@ -67,7 +72,7 @@ def _age_of_failed(failed: Sequence[Row], standings: Sequence[Row]) -> str:
     complete_at = {(row["resource"], row["slice"]): row["complete_at"] for row in standings}
     ages = [age for row in failed if (age := complete_at.get((row["resource"], row["slice"])))]
     never = {name for row in failed if complete_at.get(name := (row["resource"], row["slice"]), row) is None}
-    oldest = f"The failed slices are as of {min(ages):%Y-%m-%d %H:%M}." if ages else ""
+    oldest = f"The failed slices are as of {min(ages):%Y-%m-%d %H:%M} {PLATFORM_ZONE}." if ages else ""
     missing = (
         f"Slices never loaded whole, so that their numbers are missing: {len(never):,}." if never else ""
     )

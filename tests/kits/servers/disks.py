@@ -15,13 +15,26 @@ BALLAST = "ballast"
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
     """A folder that has so much room and no more."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a disk of its own needs the right to mount one: {done.stderr.strip()}")
-    try:
+    with _mounted(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"):
         yield folder
+
+
+@contextmanager
+def shown_read_only(original: Path, folder: Path) -> Iterator[Path]:
+    """A folder that shows another one, in which nobody can write there."""
+    with _mounted(folder, "--bind", str(original)):
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        yield folder
+
+
+@contextmanager
+def _mounted(folder: Path, *arguments: str) -> Iterator[None]:
+    folder.mkdir()
+    mounted = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"a disk of its own needs the right to mount one: {mounted.stderr.strip()}")
+    try:
+        yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 

@@ -1,5 +1,6 @@
 """A night that did not bring what was due: runs that failed, and slices that nobody tried."""
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
@@ -9,7 +10,8 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from assets.shared.partitions import ATTENDANCE_WEEKS
+from assets.shared.partitions import ATTENDANCE_WEEKS, PARTITIONS
+from loading.connection.runtime import SYNC_ID_TAG
 from pipelines.automation.exports import EXPORTS, SITE_JOB
 from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.deliveries.automation import DELIVER
@@ -23,8 +25,10 @@ from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import due_notice
 from pipelines.pushes.automation import PUSHES
 from pipelines.runs.instance import open_instance
+from pipelines.runs.launchers import LAUNCHER_TAG, PROCESS_TAG
 from pipelines.runs.partition_selection import SCHOOLS_TAG, SELECTED_TAG
 from pipelines.settings.settings import Settings
+from pipelines.status import report
 from pipelines.status.report import status_of
 from tests.kits.programs.failed_slices import slices_failed
 from tests.kits.truth.attendance_truth import RECORDS
@@ -237,6 +241,37 @@ def test_slices_that_a_night_has_not_tried_are_due(loaded: World) -> None:
     assert left_out(loaded) == {}
 
 
+FOREIGN_KEYS = (
+    *("grade 7", "101:this semester", "101:20:w05:x", "999:20", "\uff11\uff10\uff11:20"),
+    *("9" * 30 + ":20", "101:" + "9" * 30),
+)
+
+
+def test_foreign_partition_keys_break_nothing(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person adds the keys in the UI and launches them, which fails."""
+    before = left_out(loaded)
+    kinds = [kind.name or "" for kind in PARTITIONS]
+    for kind in kinds:
+        loaded.instance.add_dynamic_partitions(kind, list(FOREIGN_KEYS))
+    job = loaded.opened_as_is()[1].resolve_implicit_global_asset_job_def()
+    students = [dg.AssetKey(["raw", "students"])]
+    runs = [
+        job.execute_in_process(
+            instance=loaded.instance, asset_selection=students, partition_key=key, raise_on_error=False
+        )
+        for key in FOREIGN_KEYS
+    ]
+    assert not any(run.success for run in runs)
+    assert left_out(loaded) == before
+    monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
+    assert any("failed, last at" in line for line in status_of(loaded.settings).to_do)
+    assert loaded.load(select=None).problems == []
+    assert not any({*FOREIGN_KEYS} & {*loaded.instance.get_dynamic_partitions(kind)} for kind in kinds)
+    for run in runs:
+        loaded.instance.delete_run(run.run_id)
+
+
 def test_a_night_of_some_schools_or_assets_lacks_no_others(loaded: World) -> None:
     night(loaded, **{SELECTED_TAG: "key:x"})
     assert left_out(loaded) == {}
@@ -244,6 +279,34 @@ def test_a_night_of_some_schools_or_assets_lacks_no_others(loaded: World) -> Non
     assert left_out(loaded).keys() == {101}
     assert loaded.load(select=None, school_ids=(101,)).problems == []
     assert left_out(loaded) == {}
+
+
+def test_a_killed_sync_asks_for_no_daemon(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home is of a crontab: nothing else closes the run of the killed process."""
+    killed = {
+        LAUNCHER_TAG: "campus sync of root on this machine",
+        PROCESS_TAG: f"{socket.gethostname()}-1-20260101T000000000000.json",
+    }
+    run = night(loaded, **killed)
+    tags = killed | {SYNC_ID_TAG: run.tags[SYNC_ID_TAG], SCHOOLS_TAG: "101"}
+    job = dg.GraphDefinition(name=SCHOOL_NIGHT).to_job()
+    under_way = loaded.instance.create_run_for_job(job, tags=tags, status=dg.DagsterRunStatus.STARTED)
+    assert looked_at(loaded).not_ended == set() and left_out(loaded).keys() == {101, 102}
+    monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
+    [line] = [line for line in status_of(loaded.settings).to_do if "did not load" in line]
+    assert line.startswith("The campus sync of ") and "2 schools (101, 102): " in line
+    assert line.endswith(". Rows of earlier loads stay. Run campus sync again.") and "daemon" not in line
+    loaded.instance.report_run_failed(under_way)
+
+
+def test_a_first_load_has_no_earlier_rows(loaded: World) -> None:
+    night(loaded)
+    due = looked_at(loaded)
+    [line] = report._left_out_lines(due, set(), [])
+    assert "Rows of earlier loads stay" not in line
+    [line] = report._left_out_lines(due, set(), standing_rows(loaded.lake))
+    assert "Rows of earlier loads stay." in line and "the daemon and its workers run" in line
 
 
 def test_a_night_is_found_behind_syncs_of_many_other_schools(
@@ -262,7 +325,7 @@ def test_without_a_recent_night_what_was_due_is_not_known(
     monkeypatch.setattr("pipelines.nights.overdue.LOOKBACK", timedelta(0))
     assert looked_at(loaded) == Overdue(not_known={101, 102})
     monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
-    monkeypatch.setattr("pipelines.status.report._has_runs", lambda _: True)
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
     [note] = [note for note in status_of(loaded.settings).notes if "left out" in note]
     assert note.startswith("What the last night of 2 schools (101, 102) left out is not known: ")
     assert note.endswith("records of the last 52 hours have no night or sync that ended.")
@@ -272,7 +335,7 @@ def test_status_and_message_say_what_did_not_come(loaded: World, monkeypatch: py
     night(loaded)
     ran(loaded.instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "101"}, OSError(28, "No space left on device"))
     monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
-    monkeypatch.setattr("pipelines.status.report._has_runs", lambda _: True)
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
     loaded.settings.published.touch()
     status = status_of(loaded.settings)
     failed, due = status.to_do
@@ -286,7 +349,7 @@ def test_status_and_message_say_what_did_not_come(loaded: World, monkeypatch: py
 def test_status_names_slices_that_no_night_read_whole(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nights go on, but load v1 alone."""
     monkeypatch.setattr("pipelines.runs.instance.open_instance", lambda _: nullcontext(loaded.instance))
-    monkeypatch.setattr("pipelines.status.report._has_runs", lambda _: True)
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
     [first] = {row["whole_at"].date() for row in standing_rows(loaded.lake) if row["resource"] == "students"}
     lines: dict[int, list[str]] = {}
     for days in (0, 7, 8):
@@ -311,7 +374,7 @@ def test_records_of_dagster_that_cannot_be_read_are_told(
         raise OperationalError("SELECT", {}, ConnectionError("connection refused"))
 
     monkeypatch.setattr("pipelines.runs.instance.open_instance", away)
-    monkeypatch.setattr("pipelines.status.report._has_runs", lambda _: True)
+    monkeypatch.setattr("pipelines.status.report._folder_of_runs", lambda _: None)
     loaded.settings.published.touch()
     [line] = status_of(loaded.settings).to_do
     assert line.startswith(
@@ -321,4 +384,4 @@ def test_records_of_dagster_that_cannot_be_read_are_told(
 
 def test_a_full_disk_is_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.runs.storage_failures.MIN_FREE", 1 << 60)
-    assert any(" is full, " in line for line in status_of(Settings(home=tmp_path)).to_do)
+    assert any(" is full: " in line for line in status_of(Settings(home=tmp_path)).to_do)

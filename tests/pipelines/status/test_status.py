@@ -1,6 +1,7 @@
 """What `campus status` says of each school, and what it tells to do."""
 
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from rich.console import Console
 from assets.shared.markdown import text
 from campus.registry import RESOURCES
 from loading.freshness import freshness_rows
+from loading.pushes.inbox import open_inbox
 from loading.tables import TABLES, slice_of
 from pipelines.cli.actions.status import run_status, table_of
+from pipelines.cli.terminal.display import console
 from pipelines.definitions import DISCOVERY
 from pipelines.lake.opening import lake_of
 from pipelines.notices.automation import metadata_of
@@ -22,10 +25,12 @@ from pipelines.runs.writer_locks import writing
 from pipelines.settings.options import DatasetOptions, Options
 from pipelines.settings.settings import Settings
 from pipelines.status import report
-from pipelines.status.report import SchoolStatus, Status, ago, status_of
+from pipelines.status.report import READ_ONLY_RECORDS, SchoolStatus, Status, ago, status_of
 from pipelines.status.school_groups import name_schools
 from pipelines.status.text import GROUPS, MOST_LINES, MOST_ROWS, failure_lines, rows_of, summary_of
+from tests.kits.servers.disks import shown_read_only
 from tests.kits.servers.postgres import postgres
+from tests.kits.worlds.world import World
 from warehouse.age import STALE, Age
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOGS
@@ -33,6 +38,7 @@ from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, record_failure, record_load, stay_in_quarantine
 from warehouse.load.logs.maintenance_runs import record_maintenance
 from warehouse.load.logs.writer import standing_rows
+from writeback.store.store import Store
 
 AT = datetime(2026, 3, 2, 7, 0)
 
@@ -95,14 +101,15 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     assert third.last_good is None
 
     assert run_status(settings) == 1
-    output = capsys.readouterr().out
-    assert "To do: No load for more than 26 hours of school 102, 103: check that the schedule" in output
+    output = " ".join(capsys.readouterr().out.split())
+    assert "To do: No load for more than 26 hours of school 102: check that the schedule" in output
+    assert "To do: School 103 was never loaded: run campus sync, or correct the id." in output
     assert "To do: Slices of school 102 could not be loaded" in output
     assert "campus quarantine list" in output and "张三" not in output and "never" in output
     # The UI says the same.
     page = str(metadata_of(status_of(settings))["status"].value)
-    to_do = [words for words in output.splitlines() if words.startswith("To do:")]
-    assert to_do and all(text(words) in page for words in to_do)
+    to_do = status_of(settings).to_do
+    assert to_do and all(text(f"To do: {line}") in page for line in to_do)
     assert "| 103 |  | never |" in page
 
 
@@ -148,6 +155,25 @@ def test_what_was_never_loaded_is_named_and_no_last_good_rows_are_promised(
     assert any("Rows of earlier loads stay." in line for line in status_of(settings).to_do)
 
 
+def test_a_school_that_is_refused_is_not_mistyped(settings: Settings) -> None:
+    """A first sync has just ended, and the platform refuses one of the schools that it lists."""
+    settings = settings.model_copy(update={"school_ids": None})
+    lake = lake_of(settings)
+    loaded(lake, "students", Slice.of(_school_id=101), 0.1)
+    for resource in ("semesters", "v1_semesters"):
+        failed(lake, resource, Slice.of(_school_id=102), "status 403: ask who issued the credentials.")
+    settings.published.touch()
+    status = status_of(settings)
+    assert [school.problems(status.at) for school in status.schools] == [
+        [],
+        ["never loaded", "with slices that could not be loaded"],
+    ]
+    [line] = status.to_do
+    assert line.startswith("School 102 was never loaded, for the reasons above; ")
+    assert "mistyped" not in line and "26 hours" not in line and "earlier loads" not in line
+    assert rows_of(status)[1][-2] == "2", "slices, as a sync and the UI count them"
+
+
 def test_a_new_semester_that_is_refused_is_not_older(settings: Settings) -> None:
     """Classes of semester 20 are loaded; those of 21 never were."""
     settings = settings.model_copy(update={"school_ids": (101,)})
@@ -183,6 +209,30 @@ def test_loads_without_dagsters_records_are_noted(settings: Settings) -> None:
     assert status_of(settings).notes == [], "nothing was loaded, so nothing is known to have run"
     loaded(lake_of(settings), "students", Slice.of(_school_id=101), 0)
     assert status_of(settings).notes == ["Dagster's records are not here: which runs failed is not known."]
+
+
+def test_a_reader_needs_no_write_permission(
+    tmp_path: Path, make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The home is mounted read-only. The store of writes and the inbox are in WAL mode."""
+    world = make_world("small")
+    assert world.load().problems == []
+    with open_inbox(world.home), Store(world.home), open_instance(world.settings):
+        pass
+    monkeypatch.delenv("DAGSTER_HOME")
+    with (
+        writing(world.settings, "campus sync", alone=True, patience=0, notify=print) as writer,
+        shown_read_only(world.home, tmp_path / "home") as home,
+    ):
+        # A file of a dead process, which no reader deletes.
+        (world.home / "writers" / "dead.json").touch()
+        settings = world.settings.model_copy(update={"home": home})
+        before = sorted(home.rglob("*"))
+        status = status_of(settings)
+        assert sorted(home.rglob("*")) == before
+    assert status.schools[0].last_good is not None
+    assert f"{writer} writes in {settings.home} now." in status.notes
+    assert READ_ONLY_RECORDS.format(folder=settings.home / "dagster") in status.notes
 
 
 def test_a_district_whose_postgres_is_away_has_a_status(
@@ -308,6 +358,23 @@ def test_datasets_that_are_not_wanted_any_more_are_nothing_to_do(settings: Setti
     assert len(status_of(settings).to_do) == 1
     without = Options(datasets=DatasetOptions(include=()))
     assert status_of(settings.model_copy(update={"options": without})).to_do == []
+
+
+def test_no_line_is_wider_than_100_columns(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_width", 200)
+    lake = lake_of(settings)
+    loaded(lake, "students", Slice.of(_school_id=101), 2)
+    reason = (
+        "状态 403：" + "没有权限" * 40 + f": GET {'/very-long-path' * 9}. Ask who issued CAMPUS_CLIENT_ID."
+    )
+    failed(lake, "grades", slice_of(RESOURCES["grades"], 101, 20), reason)
+    run_status(settings)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("As of ") and lines[0].endswith(" (times are of Asia/Shanghai)")
+    assert max(map(cell_len, lines)) <= 100
+    assert reason.replace(" ", "") in "".join("".join(lines).split()), "nothing is left out"
 
 
 def test_the_table_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:

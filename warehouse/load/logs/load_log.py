@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.age import FAILED
@@ -238,6 +239,29 @@ def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
     mine = (pc.field("sync_id") == sync_id) & (pc.field(MONTH) >= f"{since:%Y-%m}")
     rows = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine)
     return list(rows.to_pylist())
+
+
+def loaded_before(lake: Lake, sync_id: str, tables: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Of some tables, each of a school, those that another cause has read, too."""
+    if not (tables and lake.holds(LOAD_LOG)):
+        return set()
+    resources = pa.array(sorted({resource for resource, _ in tables}), pa.string())
+    by_another = (
+        school_filter({school_id for _, school_id in tables})
+        & pc.field("resource").isin(resources)
+        & (pc.field("sync_id") != sync_id)
+        & ~pc.field("received").is_null()
+    )
+    rows = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), ["resource", "_school_id"], by_another)
+    loaded = {(row["resource"], row["_school_id"]) for row in rows.to_pylist()}
+    return loaded.intersection(tables)
+
+
+def last_of_each(loads: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The last of several loads of each slice: a sync tries a slice again that failed in the discovery, or
+    that was read without rows."""
+    in_order = sorted(loads, key=lambda row: row["finished_at"])
+    return list({(row["resource"], row["slice"]): row for row in in_order}.values())
 
 
 def last_in_vain(lake: Lake, school_id: int) -> set[tuple[str, str]]:

@@ -120,8 +120,9 @@ def test_failures_of_a_school_that_is_not_there_are_explained_and_go(district: W
     district.settings.published.touch()
     lines = [line for line in status_of(district.settings).to_do if "999" in line]
     assert lines == [
-        "School 999 was never loaded; --school may have been mistyped. The next campus sync removes a school "
-        "that the platform does not list."
+        "School 999 was never loaded, for the reasons above; docs/reference/messages.md says what to do "
+        "about each. The next campus sync removes a school that the platform does not list and no setting "
+        "names."
     ]
     assert district.load(select=ONE_TABLE).problems == []
     assert 999 not in {school_of(key) for key in district.partitions}
