@@ -20,7 +20,9 @@ def collecting(problems: list[str], key: str) -> Iterator[None]:
         problems.append(f"{key}: {error}")
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """A suggestion for a misspelt name, to end a sentence with; empty where no name is similar."""
-    near = get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+def nearest(name: str, names: Iterable[str], prefix: str = "") -> str:
+    """A suggestion for a misspelt name, to end a sentence with; empty where no name is similar. `prefix`: of
+    all names, which is no similarity."""
+    bare_names = [existing.removeprefix(prefix) for existing in names]
+    near = get_close_matches(name.removeprefix(prefix), bare_names, n=1)
+    return f"; did you mean {prefix}{near[0]}?" if near else ""

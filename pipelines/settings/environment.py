@@ -36,6 +36,13 @@ STORE = (
 )
 #: The variables that name the address of the store.
 _STORE_ADDRESS = ("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP")
+_DIRECTS = "would direct {secret} of {holder}, or the rows that are loaded with it"
+#: What settings do with a secret of another place, where they do not direct it.
+EFFECTS = {
+    "CAMPUS_ALLOW_WRITES": "would allow writes to the platform with {secret} of {holder}",
+    "CAMPUS_ALLOW_HTTP": "would let {secret} of {holder} be sent without encryption",
+    "AWS_ALLOW_HTTP": "would let {secret} of {holder} be sent without encryption",
+}
 #: By secret: the settings that direct the secret, or the rows that are loaded with the secret.
 DIRECTIONS: Mapping[str, tuple[str, ...]] = {
     SECRET: (
@@ -134,7 +141,7 @@ def mistakes(places: Places, settings: Collection[str]) -> Iterator[str]:
         spelled = os.environ if place.file is None else place.values
         for name in spelled:
             if name.upper().startswith(PREFIX) and name.upper() not in settings:
-                yield f"{name}{suffix}: there is no such setting{nearest(name.upper(), settings)}"
+                yield f"{name}{suffix}: there is no such setting{nearest(name.upper(), settings, PREFIX)}"
     yield from _split_platform(places) or _foreign_directions(places)
 
 
@@ -165,12 +172,17 @@ def _foreign_directions(places: Places) -> Iterator[str]:
         for secret, names in DIRECTIONS.items():
             holder = next((other for other in others if places.own(other, secret)), None)
             directions = [name for name in names if place.has(name)]
-            if holder is not None and directions:
+            if holder is None or not directions:
+                continue
+            names_by_effect: dict[str, list[str]] = {}
+            for name in directions:
+                names_by_effect.setdefault(EFFECTS.get(name, _DIRECTS), []).append(name)
+            for effect, same in names_by_effect.items():
                 yield (
-                    f"{', '.join(directions)} in {place} would direct {secret} of {holder}, or the rows "
-                    f"that are loaded with it: put {'them' if directions[1:] else 'it'} into {holder}, too"
+                    f"{', '.join(same)} in {place} {effect.format(secret=secret, holder=holder)}: put "
+                    f"{'them' if same[1:] else 'it'} into {holder}, too"
                 )
-                break
+            break
 
 
 def refuse_others(file: Path, status: os.stat_result) -> None:

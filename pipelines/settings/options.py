@@ -38,10 +38,18 @@ from writeback.roster.rows import Reading
 OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[\w-]+(\.[\w-]+)+")
 #: A host's name or IPv4 address.
 HOST_NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
-
-
 #: A size of memory as DuckDB takes it.
 MEMORY = r"^\d+(\.\d+)?[KMGT]B$"
+OPERATOR, AUDIENCE, WEB_ADDRESS = r"^[a-z_]+$", r"^[a-z0-9][a-z0-9_-]*$", r"^https?://\S+$"
+EXPORTED_TABLE = rf"^({'|'.join(SCHEMAS)})\..+$"
+#: By pattern, what is expected.
+FORMS = {
+    MEMORY: "a size of memory, such as 1500MB or 4GB",
+    OPERATOR: "lowercase letters and _",
+    AUDIENCE: "a name of lowercase letters, digits, - and _",
+    WEB_ADDRESS: "an address that starts with http:// or https://",
+    EXPORTED_TABLE: f"a table as SCHEMA.TABLE, of the schemas {', '.join(SCHEMAS)}",
+}
 
 
 def is_loopback(host: str) -> bool:
@@ -141,7 +149,7 @@ class DatasetOptions(Section):
         None, ge=0, description="As incremental.overlap, for datasets; null: the same"
     )
     tables: dict[str, TableOptions] = Field({}, description="What is read of a dataset, by name or pattern")
-    extra_operators: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], ...] = Field(
+    extra_operators: tuple[Annotated[str, StringConstraints(pattern=OPERATOR)], ...] = Field(
         (), description="Operators of filters besides those of the specification"
     )
 
@@ -267,8 +275,8 @@ class PublishOptions(Section):
     tables: Literal["delta"] | None = Field(
         None, description="Format of open tables of the models, beside shards; null: none"
     )
-    audiences: dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")], AudienceOptions] = (
-        Field({}, description="Files for some readers beside campus.duckdb, by name")
+    audiences: dict[Annotated[str, StringConstraints(pattern=AUDIENCE)], AudienceOptions] = Field(
+        {}, description="Files for some readers beside campus.duckdb, by name"
     )
 
     @field_validator("to")
@@ -319,7 +327,7 @@ class DeliverOptions(Section):
     """Mails to teachers, by the mail server of notify.mail."""
 
     send: Literal["link", "file"] = Field("link", description="Links to the pages, or the workbooks")
-    address: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] | None = Field(
+    address: Annotated[str, StringConstraints(pattern=WEB_ADDRESS)] | None = Field(
         None, description="Where a web server shows the exports folder"
     )
     max_mail_mb: float = Field(20, gt=0, description="Megabytes of a mail; a larger one is not sent")
@@ -366,7 +374,7 @@ class ExportOptions(Section):
         False, description="Whether the files of OneRoster have the gender of students"
     )
     oneroster: OneRosterOptions = Field(OneRosterOptions(), description="The files for other school systems")
-    tables: tuple[Annotated[str, StringConstraints(pattern=rf"^({'|'.join(SCHEMAS)})\..+$")], ...] = Field(
+    tables: tuple[Annotated[str, StringConstraints(pattern=EXPORTED_TABLE)], ...] = Field(
         (), description="Further tables to write, as schema.table"
     )
     site: tuple[Role, ...] = Field((), description="Roles whose pages to write each night")

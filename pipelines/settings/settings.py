@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ from pipelines.settings.environment import (
     read_places,
     refuse_others,
 )
-from pipelines.settings.options import Options, Section, is_loopback
+from pipelines.settings.options import FORMS, Options, Section, is_loopback
 from pipelines.settings.origin import Origin, plain_address, read_origin, write_origin
 from untrusted.files import FileRefused, read_below, read_named
 from warehouse.published.audiences import FOLDER as AUDIENCES
@@ -45,8 +46,26 @@ LOADED_FROM = (
     "CAMPUS_BASE_URL is not set. CAMPUS_HOME {home} was loaded from {address}: set CAMPUS_BASE_URL to that "
     "address, and CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET to the credentials of that platform"
 )
-# Messages in place of those of pydantic that use words of Python.
-EXPECTED = {"tuple_type": "expected a list, such as [a, b]", "model_type": "expected keys with their values"}
+_KEYS, _LIST, _TRUTH = "keys with their values", "a list, such as [a, b]", "true or false"
+_INTEGER, _NUMBER = "a whole number", "a number"
+#: What is expected, by pydantic's type of a mistake; the fields are of its context.
+EXPECTED = {
+    **dict.fromkeys(["model_type", "model_attributes_type", "dict_type"], _KEYS),
+    **dict.fromkeys(["tuple_type", "list_type"], _LIST),
+    **dict.fromkeys(["bool_type", "bool_parsing"], _TRUTH),
+    **dict.fromkeys(["int_type", "int_parsing", "int_from_float", "int_parsing_size"], _INTEGER),
+    **dict.fromkeys(["float_type", "float_parsing", "finite_number"], _NUMBER),
+    "string_type": "text",
+    "path_type": "the path of a file or folder",
+    "invalid_key": "text as the key",
+    "missing": "a value",
+    "literal_error": "{expected}",
+    "greater_than_equal": "{ge:g} or more",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "{le:g} or less",
+    "string_too_short": "text that is not empty",
+    "too_short": "a list that is not empty",
+}
 
 
 class SettingsError(Exception):
@@ -540,7 +559,7 @@ def _load_options(settings: Settings) -> Options:
         refuse_others(path, read.status)
         content = yaml.safe_load(read.content.decode("utf-8")) or {}
         if not isinstance(content, dict):
-            raise SettingsError([f"{path}: {EXPECTED['model_type']}"])
+            raise SettingsError([f"{path}: expected {_KEYS}"])
         return Options.model_validate(content)
     except (FileNotFoundError, NotADirectoryError):
         if settings.config:
@@ -586,7 +605,14 @@ def _line(problem: Any, prefix: str = "") -> str:
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return f"{name}: there is no such key{nearest(str(key), _keys_of(section))}"
-    reason = EXPECTED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    expected, context = EXPECTED.get(problem["type"]), problem.get("ctx", {})
+    if problem["type"] == "string_pattern_mismatch":
+        expected = FORMS[context["pattern"]]
+    reason = (
+        problem["msg"].removeprefix("Value error, ")
+        if expected is None
+        else f"expected {expected.format_map(context)}"
+    )
     # DAGSTER_POSTGRES_URL has no prefix.
     return f"{prefix if name.islower() else ''}{name.upper() if prefix else name}: {reason}"
 
@@ -599,4 +625,7 @@ def _keys_of(section: Sequence[int | str]) -> list[str]:
         # For a mapping or a list of sections, the type of its members.
         members = [kind.model_fields[part].annotation] if is_section else get_args(kind)
         kind = next(member for member in reversed(members) if member is not ...)
+        if NoneType in get_args(kind):
+            # A section that may be null.
+            kind = next(member for member in get_args(kind) if member is not NoneType)
     return list(kind.model_fields)

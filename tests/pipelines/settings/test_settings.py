@@ -1,6 +1,7 @@
 """What settings become. The transcripts of the command line have the mistakes in them."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +16,7 @@ from campus.reports.selection import ReportSelection
 from loading.reports.tables import selections_of
 from pipelines.resources import wanted_reports
 from pipelines.settings.options import DatasetOptions, Options, ReportOptions, Section
-from pipelines.settings.settings import SETTINGS, Settings, load_settings
+from pipelines.settings.settings import SETTINGS, Settings, SettingsError, load_settings
 
 ROOT = Path(__file__).parents[3]
 SECRET = "sk-do-not-tell"
@@ -36,6 +37,30 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("CAMPUS_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+def _fields(section: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The keys of campus.yaml, down to the deepest sections."""
+    for name, field in section.model_fields.items():
+        yield (*path, name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _fields(field.annotation, (*path, name))
+
+
+@pytest.mark.parametrize("value", ["x y", "", -1, 0.5, 10**30, [], [{}], {}, {1: 1}, {"a": {}}, True])
+def test_wrong_values_are_named_in_plain_words(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pydantic's sentences begin with a word of Python, such as `Input should be a valid integer`."""
+    monkeypatch.setenv("CAMPUS_CONFIG", "campus.yaml")
+    for path in _fields(Options):
+        content: Any = value
+        for key in reversed(path):
+            content = {key: content}
+        Path("campus.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        try:
+            load_settings()
+        except SettingsError as error:
+            for line in error.problems:
+                assert not re.search(r": (Input|String|Field|Keys|Tuple|List|Value|Data|Unable) ", line), line
 
 
 @pytest.mark.parametrize(
