@@ -128,12 +128,31 @@ def _home() -> Path:
         return Path.cwd()
 
 
+def _show_version(context: click.Context, _option: click.Parameter, show: bool) -> None:
+    """Print the version and the digest of the models, by which quality.publication names them."""
+    if not show or context.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    from warehouse.publish.build import models_digest
+
+    click.echo(f"campus, version {version('campus-warehouse')}, models {models_digest()}")
+    context.exit()
+
+
 @click.group(
     cls=Edge,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=example("demo", "sync --help"),
 )
-@click.version_option(package_name="campus-warehouse", prog_name="campus")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and the digest of the models, and exit.",
+)
 def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""

@@ -7,13 +7,16 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from pipelines.cli.main import main
+from warehouse.publish.build import models_digest
 
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 def test_command_shows_the_version() -> None:
-    assert CliRunner().invoke(main, ["--version"]).output == f"campus, version {VERSION}\n"
+    """Two checkouts of a release may have different models, which refuse each other's files."""
+    shown = CliRunner().invoke(main, ["--version"]).output
+    assert shown == f"campus, version {VERSION}, models {models_digest()}\n"
 
 
 def test_changelog_begins_with_the_version() -> None:

@@ -68,7 +68,12 @@ def build_models(
 def models_version(home: Path) -> str:
     """A version of everything that turns a home's lake into a published file: the models, the code around
     them, and the home's own thresholds."""
-    return "-".join(filter(None, (fingerprint(PROJECT.parent), version(home))))
+    return "-".join(filter(None, (models_digest(), version(home))))
+
+
+def models_digest() -> str:
+    """A digest of the models and the code around them: two checkouts of a release may differ."""
+    return fingerprint(PROJECT.parent)
 
 
 def carried_by(published: Path, version: str) -> Path | None:
@@ -83,9 +88,14 @@ def carried_by(published: Path, version: str) -> Path | None:
 def of_another_version(published: Published) -> str | None:
     """Why nothing may be exported from a published file: models of another version, with other tables or
     meanings, made it. None: these models made it, with any thresholds."""
-    if {version.partition("-")[0] for version in versions_of(published)} == {fingerprint(PROJECT.parent)}:
+    makers, models = {version.partition("-")[0] for version in versions_of(published)}, models_digest()
+    if makers == {models}:
         return None
-    return f"{published} was published by another version: run `campus build` first"
+    named = ", ".join(sorted(maker or "unknown" for maker in makers))
+    return (
+        f"{published} was published by another version (models {named}; this is {models}): run "
+        "`campus build` first"
+    )
 
 
 def versions_of(published: Published) -> set[str]:

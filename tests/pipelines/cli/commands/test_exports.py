@@ -15,6 +15,7 @@ from pipelines.automation.exports import EXPORTS, export_definitions
 from pipelines.settings.options import ExportOptions, Options
 from pipelines.settings.settings import Settings
 from tests.kits.exports.published_file import publish
+from warehouse.publish.build import models_digest
 from warehouse.publish.publish import prove
 
 MARKS = """
@@ -35,21 +36,24 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "maker"),
     [
-        "UPDATE quality.publication SET models_version = 'that of the version before'",
-        "ALTER TABLE quality.publication DROP models_version",
+        ("UPDATE quality.publication SET models_version = '0a1b2c'", "0a1b2c"),
+        ("ALTER TABLE quality.publication DROP models_version", "unknown"),
     ],
 )
 def test_nothing_is_made_of_a_file_that_another_version_published(
-    statement: str, home: Path, instance: dg.DagsterInstance
+    statement: str, maker: str, home: Path, instance: dg.DagsterInstance
 ) -> None:
     with duckdb.connect(str(home / "campus.duckdb")) as con:
         con.execute(statement)
     job = definitions(home, workbooks=("grades",)).resolve_job_def(EXPORTS)
     made = job.execute_in_process(instance=instance, raise_on_error=False)
     [failure] = [event.step_failure_data for event in made.all_events if event.is_step_failure]
-    problem = f"{home}/campus.duckdb was published by another version: run `campus build` first"
+    problem = (
+        f"{home}/campus.duckdb was published by another version (models {maker}; this is {models_digest()}): "
+        "run `campus build` first"
+    )
     assert failure.user_failure_data and failure.user_failure_data.description == problem
     assert not list(home.glob("exports/*"))
 
