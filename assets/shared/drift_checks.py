@@ -31,8 +31,9 @@ def no_drift_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         NO_DRIFT,
         asset=asset,
-        description="This sync found no new difference from the contract. "
-        "quality.differences lists all present differences.",
+        description="This sync found no new difference from the contract, besides fields and values that the "
+        "contract does not name and that came with the first load. quality.differences lists all present "
+        "differences.",
     )
 
 
@@ -41,7 +42,7 @@ def no_drift(asset: dg.AssetKey, new_drift: Sequence[Difference]) -> dg.AssetChe
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=NO_DRIFT,
-        passed=not new_drift,
+        passed=all(difference.is_expected for difference in new_drift),
         severity=dg.AssetCheckSeverity.WARN,
         metadata={"new": dg.MetadataValue.text("\n".join(in_lines(new_drift)))} if new_drift else {},
     )

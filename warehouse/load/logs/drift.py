@@ -7,9 +7,9 @@ or when it was not requested for a night. The log (quality.drift) has what began
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from deltalake import write_deltalake
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.logs.tables import BEGAN, DIFFERENCES, DRIFT, ENDED
 from warehouse.lake.tables import school_filter
-from warehouse.load.logs.load_log import last_load
+from warehouse.load.logs.load_log import last_load, loaded_before
 from warehouse.load.logs.writer import findings
 
 #: Kinds that are events, and so cannot end. Each further one is new.
@@ -31,13 +31,15 @@ MOMENTS = frozenset(
         *("unknown_type", "type_decided", "key_decided"),
     }
 )
+#: Kinds of what the contract does not name, or not yet.
+UNNAMED = frozenset({"unknown_field", "unknown_nested_field", "unknown_value"})
 #: The most differences of a resource that a message names. quality.drift has all.
 MOST_NAMED = 8
 #: The name of a table and the id of the school whose rows were loaded.
 SchoolTable = tuple[str, int]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Difference:
     """A way in which a school's rows of a resource differ from the contract."""
 
@@ -46,6 +48,13 @@ class Difference:
     kind: str
     field: str
     value: str | None
+    #: Whether the sync in which it began was the first that loaded the table.
+    is_of_first_load: bool = dataclasses.field(default=False, compare=False)
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is no news: what the contract does not name stands out at the first load."""
+        return self.is_of_first_load and self.kind in UNNAMED
 
     @property
     def words(self) -> str:
@@ -72,7 +81,7 @@ def latest_drift(lake: Lake) -> list[Difference]:
     is_new = (pc.field("sync_id") == last[1]) & (pc.field("change") == BEGAN)
     names = ["resource", "_school_id", "kind", "field", "value"]
     rows = lake.scan(DRIFT, lake.open(DRIFT), names, is_new).to_pylist()
-    return sorted(map(_difference, rows), key=_order)
+    return _with_first_loads(lake, last[1], map(_difference, rows))
 
 
 def in_lines(new_drift: Iterable[Difference]) -> list[str]:
@@ -121,7 +130,17 @@ def _record_drift(
     ]
     if rows:
         write_deltalake(opened, pa.Table.from_pylist(rows, schema=DRIFT.lake_schema), mode="append")
-    return sorted(new_drift, key=_order)
+    return _with_first_loads(lake, sync_id, new_drift)
+
+
+def _with_first_loads(lake: Lake, sync_id: str, new_drift: Iterable[Difference]) -> list[Difference]:
+    """The differences that began in a sync, in their order, with those of a first load marked."""
+    ordered = sorted(new_drift, key=_order)
+    earlier = loaded_before(lake, sync_id, {(item.resource, item.school_id) for item in ordered})
+    return [
+        dataclasses.replace(item, is_of_first_load=(item.resource, item.school_id) not in earlier)
+        for item in ordered
+    ]
 
 
 def _order(difference: Difference) -> tuple[str, int, str]:
