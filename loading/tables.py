@@ -36,6 +36,7 @@ def lake_table(spec: ResourceSpec) -> Table:
         primary_key=spec.primary_key,
         nullable_key=spec.nullable_key,
         numbered=spec.numbered,
+        filled_later=frozenset(spec.filled_later),
         slice_columns=SLICE_COLUMNS[spec.sliced_by],
         comment=" ".join((spec.contract.__doc__ or "").split()),
         tracks_changes=spec.tracks_changes,

@@ -25,7 +25,6 @@ from campus.sources.concurrent_units import UnitResult, read_units
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import keep_only
 
-STATISTICS = ("attendance_rate", "normal", "late", "absent")
 _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')
 
 
@@ -258,7 +257,7 @@ def _add_sessions(
         stored, own = stored_rows.get(session), state.session_rows.get(session)
         if own is None:
             stays = stored is not None and (not whole or agrees(stored, statuses))
-            statistics = {name: getattr(stored, name) for name in STATISTICS} if stays else None
+            statistics = {name: getattr(stored, name) for name in SESSIONS.filled_later} if stays else None
             own = row_of(semester, session, statistics, scheduled=session in scheduled)
         elif own.rows and whole:
             agreement.compare(own.rows[0], statuses)

@@ -95,6 +95,8 @@ class ResourceSpec:
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     #: The resource that lists the fields that a school adds.
     fields_from: str | None = None
+    #: Columns that not every reading requests: their first value is no change of the row.
+    filled_later: tuple[str, ...] = ()
     #: Its rows are the semesters by which other resources are requested.
     lists_semesters: bool = False
     #: Changes in its fields are logged.
@@ -163,7 +165,7 @@ def embedded(
     **changes: Any,
 ) -> ResourceSpec:
     """A resource whose rows the answers of `parent` contain. The two differ in `changes`."""
-    changes = {"shape": "list", "counts": None} | changes
+    changes = {"shape": "list", "counts": None, "filled_later": ()} | changes
     return replace(
         parent, name=name, contract=contract, primary_key=primary_key, embedded_in=parent.name, **changes
     )

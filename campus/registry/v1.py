@@ -177,6 +177,7 @@ ATTENDANCE_SESSIONS = ResourceSpec(
     shape="list",
     child_of="v1_class_students",
     unit_column="class_id",
+    filled_later=("attendance_rate", "normal", "late", "absent"),
     unseen=LATE,
 )
 

@@ -122,6 +122,8 @@ class Table:
     #: Whether each row is kept as it was before a change.
     keeps_past: bool = False
     ignored_changes: frozenset[str] = frozenset({"updated_at"})
+    #: Columns that not every reading requests: their first value is no change of the row.
+    filled_later: frozenset[str] = frozenset()
     #: Parts of the key that may be null; null is a value like others.
     nullable_key: tuple[str, ...] = ()
     #: The part of the key that numbers rows with equal other parts. A row stored before this column existed

@@ -246,7 +246,10 @@ def balance(counts: RowCounts, received: int, quarantined: int = 0) -> dict[str,
         "loaded": counts.loaded,
         "quarantined": quarantined,
         "duplicates": counts.duplicates,
-    } | {change: getattr(counts, change) for change in (*IN_READING, "vanished", "carried")}
+    } | {
+        **{change: getattr(counts, change) for change in (*IN_READING, "vanished", "carried")},
+        "unchanged": counts.unchanged + counts.filled,
+    }
 
 
 def _check_balance(reading: SliceReading, counts: RowCounts, place: str) -> None:

@@ -4,6 +4,7 @@ Compares rows by their keys. The change of each row:
 
     new        not in the lake before (also if the platform already shows it as deleted)
     changed    in the lake, and any field or `_extra` differs, or a tombstone has another time of deletion
+    filled     in the lake and the same, but for the first value of a column that not every reading requests
     unchanged  in the lake and the same; keeps its `_synced_at`
     returned   a tombstone that is alive again
     deleted    was alive, and the platform shows it as deleted
@@ -34,6 +35,8 @@ from warehouse.load.slice_reading import SliceReading
 #: Changes of rows that the reading holds, and those for which the slice is written.
 IN_READING = ("new", "changed", "unchanged", "returned", "deleted")
 MODIFYING = ("new", "changed", "returned", "deleted", "vanished")
+#: A change of a row for which the slice is written, too. The logs count it as unchanged.
+FILLED = "filled"
 UPDATED_AT = "updated_at"
 
 
@@ -43,6 +46,7 @@ class RowCounts:
 
     new: int = 0
     changed: int = 0
+    filled: int = 0
     unchanged: int = 0
     returned: int = 0
     deleted: int = 0
@@ -57,12 +61,12 @@ class RowCounts:
 
     @property
     def loaded(self) -> int:
-        return self.new + self.changed + self.unchanged + self.returned + self.deleted
+        return self.new + self.changed + self.filled + self.unchanged + self.returned + self.deleted
 
     @property
     def modified(self) -> int:
         """Rows that the commit would write differently; 0: there is nothing to commit."""
-        return self.new + self.changed + self.returned + self.deleted + self.vanished
+        return self.new + self.changed + self.filled + self.returned + self.deleted + self.vanished
 
 
 def merge(
@@ -214,7 +218,11 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
             *(f"o.{quoted(column.name)}" for column in table.retired),
         ]
     )
-    differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
+    later = {quoted(name) for name in table.filled_later}
+    differs = "\nOR ".join(
+        f"(n.{c} IS DISTINCT FROM o.{c}{f' AND o.{c} IS NOT NULL' if c in later else ''})" for c in columns
+    )
+    fills = " OR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in sorted(later)) or "false"
     matched = " AND ".join(_matched(table, key) for key in table.primary_key)
     spared = [f"({keys}) IN (FROM spared_keys)"]
     since = reading.requested_since
@@ -228,7 +236,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
     if reading.requested:
         requested += f" AND {quoted(reading.requested.column)} IN (FROM requested_values)"
     proves = _proves(table, reading)
-    modifying = ", ".join(f"'{change}'" for change in MODIFYING)
+    modifying = ", ".join(f"'{change}'" for change in (*MODIFYING, FILLED))
     return f"""
         WITH n AS (
             SELECT reading.*, true AS _seen {best(within)}
@@ -254,6 +262,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
                 WHEN n._seen AND o._deleted_at IS NULL AND n._trashed THEN 'deleted'
                 WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
+                WHEN n._seen AND ({fills}) THEN '{FILLED}'
                 WHEN n._seen THEN 'unchanged'
                 WHEN o._deleted_at IS NOT NULL OR NOT o._requested THEN 'untouched'
                 WHEN $complete AND {proves} AND NOT o._spared THEN 'vanished'

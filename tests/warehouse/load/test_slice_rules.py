@@ -40,6 +40,20 @@ def test_nothing_changed_nothing_written(lake: Lake) -> None:
     assert (lake.version(MARKS), lake.version(CHANGES)) == versions
 
 
+def test_a_first_value_of_a_later_column_is_no_change(lake: Lake) -> None:
+    """Not every reading requests the score: its first value is stored, and counts as read."""
+    table = replace(MARKS, filled_later=frozenset({"score"}))
+    sync(lake, 0, [row(1), row(2, Decimal(5)), row(3), row(4)], table=table)
+    read = [row(1, Decimal(7)), row(2, Decimal(6)), row(3, class_id=8), row(4)]
+    counts = sync(lake, 1, read, table=table).counts
+    assert (counts.filled, counts.changed, counts.unchanged, counts.loaded) == (1, 2, 1, 4)
+    assert held(lake) == [(1, Decimal(7)), (2, Decimal(6)), (3, None), (4, None)]
+    last = max(lake.read(LOAD_LOG).to_pylist(), key=lambda load: load["finished_at"])
+    assert (last["loaded"], last["changed"], last["unchanged"]) == (4, 2, 2)
+    # A value that is gone again is a change.
+    assert sync(lake, 2, [row(1), *read[1:]], table=table).counts.changed == 1
+
+
 def test_other_slices_are_left_alone(lake: Lake) -> None:
     other = Slice.of(_school_id=101, _semester_id=21)
     sync(lake, 0, [row(1)], slice=other)
