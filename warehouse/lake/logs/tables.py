@@ -121,7 +121,14 @@ LOAD_LOG = Log(
         Column(
             "changed", pa.int64(), "Rows that differ from the stored row", label_zh="变更行数", unit="rows"
         ),
-        Column("unchanged", pa.int64(), "Rows equal to the stored row", label_zh="未变行数", unit="rows"),
+        Column(
+            "unchanged",
+            pa.int64(),
+            "Rows equal to the stored row, also with the first value of a column that not every reading "
+            "requests",
+            label_zh="未变行数",
+            unit="rows",
+        ),
         Column(
             "returned",
             pa.int64(),
