@@ -41,7 +41,7 @@ MAX_SLICES = 50
 # On a run that ended since the platform could not be read any further.
 HALTED_TAG = "campus/halted"
 #: Follows the number of failed slices in a run's failure. `pipelines.nights.failed_runs` looks for it.
-SLICES_FAILED = "failed; rows of earlier loads stay."
+SLICES_FAILED = "failed; their rows stay as they were."
 
 #: The context of a load: a step of assets, or a step of a school's night.
 StepContext = dg.AssetExecutionContext | dg.OpExecutionContext

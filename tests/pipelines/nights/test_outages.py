@@ -143,9 +143,9 @@ def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     ends = [JobEnd("base_data", "r", f"1 {SLICES_FAILED}\nstudents 102: status 500.")]
     standings = [standing(101, "101", NIGHT), standing(102, "102", NIGHT - timedelta(days=3))]
     line = verdict(ends, log, standings, [101, 102])
-    assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; rows of")
+    assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; their rows stay")
     assert (
-        "The failed slices are as of 2026-02-27 02:00. docs/reference/messages.md" in line
+        "The failed slices are as of 2026-02-27 02:00 Asia/Shanghai. docs/reference/messages.md" in line
         and "\n" not in line
     )
 
@@ -155,8 +155,8 @@ def test_what_was_never_loaded_has_no_age() -> None:
     standings = [standing(101, "101", NIGHT), standing(102, "102", None), standing(103, "103", NIGHT)]
     line = verdict([JobEnd("base_data", "r", "2 failed.")], log, standings, [101, 102, 103])
     assert (
-        "The failed slices are as of 2026-03-02 02:00. Slices never loaded whole, so that their numbers are "
-        "missing: 1." in line
+        "The failed slices are as of 2026-03-02 02:00 Asia/Shanghai. Slices never loaded whole, so that "
+        "their numbers are missing: 1." in line
     )
 
 
