@@ -131,8 +131,10 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
                 findings.append((school_id, unavailable(halt)))
     for finding in _merged(findings, schools):
         yield finding
-    if not client.health.down or client.clock_skew is not None:
-        yield _skew(client.clock_skew)
+    clock = _skew(client.clock_skew)
+    # A wrong clock may be why nothing can be read.
+    if not client.health.down or clock.good is False:
+        yield clock
     if not client.health.down:
         for school_id in schools[:1]:
             yield await examine_writes(client.config, settings, school_id)
