@@ -22,7 +22,7 @@ from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
 from exports.preview import preview_of
 from exports.ready import BOARD, ONEROSTER, READY
-from exports.schema import SCHEMA, write_schema
+from exports.schema import SCHEMA, Dialect, write_schema
 from exports.site.nightly import WRITTEN, Note, delete_removed_roles, read_note, site_folder, write_note
 from exports.site.sections import SITE, WORKBOOK, Pages, Role
 from exports.source import Origin, School, open_source, origins, schools
@@ -70,6 +70,8 @@ class Options:
     is_nightly: bool = False
     #: The owners of the data, as the contract names them.
     owners: tuple[str, ...] = ()
+    #: The database that reads schema.sql.
+    dialect: Dialect = "duckdb"
 
 
 @dataclass(frozen=True)
@@ -361,7 +363,7 @@ def _of_the_file(con: duckdb.DuckDBPyConnection, name: str, place: Workplace, op
     target = options.folder / OF_THE_FILE[name]
     unfinished = place.scratch / target.name
     if name == SCHEMA:
-        tables = write_schema(con, unfinished)
+        tables = write_schema(con, unfinished, options.dialect)
     else:
         tables = write_contract(con, unfinished, options.owners)
     size = unfinished.stat().st_size

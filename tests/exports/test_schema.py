@@ -60,8 +60,13 @@ def test_the_file_makes_tables_with_their_constraints(tmp_path: Path) -> None:
             "SELECT table_name, constraint_type, constraint_column_names FROM duckdb_constraints()"
             " WHERE constraint_type <> 'NOT NULL' ORDER BY ALL"
         ).fetchall()
+        comments = con.execute(
+            "SELECT column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
+        ).fetchall()
     assert constraints == [
         ("attendance_unrecorded", "UNIQUE", ["school_id", "semester_id", "week"]),
-        ("dim_term", "FOREIGN KEY", ["school_id", "parent_term_id"]),
         ("dim_term", "PRIMARY KEY", ["school_id", "term_id"]),
+    ]
+    assert comments == [
+        ("parent_term_id", "(school_id, parent_term_id) refers to core.dim_term (school_id, term_id)")
     ]

@@ -11,7 +11,7 @@ from campus.files.table_file import TableError
 from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, export
 from exports.oneroster.write import Content
 from exports.ready import ONEROSTER
-from exports.schema import SCHEMA
+from exports.schema import SCHEMA, Dialect
 from exports.site.nightly import READERS, WRITTEN, pages_in
 from exports.site.sections import SITE, WORKBOOK, Role
 from exports.source import schools as published_schools
@@ -32,13 +32,14 @@ def run_export(
     folder: Path | None = None,
     roles: Sequence[Role] = (),
     schools: Sequence[int] = (),
+    dialect: Dialect = "duckdb",
 ) -> int:
     """Write files and print their paths. `names` empty: those of campus.yaml. Returns the exit status."""
     if problem := why_unreadable(settings.published):
         return fail(problem)
     options = export_options(settings, format, folder)
     if names:
-        options = replace(options, roles=tuple(roles) or ("head",), is_nightly=False)
+        options = replace(options, roles=tuple(roles) or ("head",), is_nightly=False, dialect=dialect)
     names = names or configured_names(settings)
     school_ids = schools or settings.school_ids
     ends = []
