@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install setup demo test test-slow check docs old-duckdb model models dictionary commands-page metrics-page diagram requests pairs unchanged bench-setup lock
+.PHONY: install setup demo test test-slow check docs old-duckdb other-programs model models dictionary commands-page metrics-page diagram requests pairs unchanged bench-setup lock
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
@@ -47,7 +47,7 @@ test: setup
 
 # Kills at seeded moments, a full disk, servers that go away, the lake in an object store, semesters that are
 # frozen, homes of earlier versions, and each further reading of what the platform may send.
-test-slow: setup old-duckdb
+test-slow: setup old-duckdb other-programs
 	$(BIN)/pytest --numprocesses 3 -m slow -rs $(PYTEST_OPTIONS)
 
 check: setup
@@ -62,6 +62,14 @@ old-duckdb: .old-duckdb/installed
 
 .old-duckdb/installed: tests/old_duckdb.lock .venv/installed
 	$(PIP) --require-hashes --upgrade --target .old-duckdb -r $<
+	touch $@
+
+# Programs that read what is published, for the tests that they do.
+other-programs: .other-programs/installed
+
+.other-programs/installed: tests/other_programs.lock
+	$(PYTHON) -m venv .other-programs
+	.other-programs/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	touch $@
 
 # One model with what it stands on, its tests and its rows: make model M=early_warning (docs/how-to/extending.md).
@@ -121,3 +129,4 @@ lock:
 	$(LOCK) $(EXTRAS) --no-annotate --constraint requirements.lock --output-file deploy/requirements.lock pyproject.toml
 	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
 	$(LOCK) --output-file tests/old_duckdb.lock tests/old_duckdb.in
+	$(LOCK) --output-file tests/other_programs.lock tests/other_programs.in

@@ -1,4 +1,5 @@
-"""contract.yaml: the published file as a document of the Open Data Contract Standard, version 3.1.
+"""contract_SCHEMA.yaml: a schema of the published file as a document of the Open Data Contract Standard 3.1.
+A server of the standard has one schema, so each schema has a document.
 
 https://bitol-io.github.io/open-data-contract-standard/
 """
@@ -18,23 +19,33 @@ from exports.source import records
 
 #: The name of the export.
 CONTRACT = "contract"
-#: The schemas that readers may rely on. The others are as the platform and the schools have them.
-SCHEMAS = ("core", "marts", "quality")
+#: The schemas that readers may rely on. `datasets` has the tables of the platform's own datasets.
+SCHEMAS = ("core", "marts", "quality", "oneroster", "datasets")
 TABLES = """
     SELECT schema_name, table_name, data_type, description, label_zh
-    FROM quality.dictionary WHERE schema_name IN $schemas AND column_name IS NULL ORDER BY ALL
+    FROM quality.dictionary WHERE schema_name = $schema AND column_name IS NULL ORDER BY ALL
 """
 COLUMNS = """
-    SELECT schema_name, table_name, column_name, data_type, description, label_zh, unit, privacy
-    FROM quality.dictionary WHERE schema_name IN $schemas AND column_name IS NOT NULL
-    ORDER BY schema_name, table_name, position
+    SELECT table_name, column_name, data_type, description, label_zh, unit, privacy, allowed_values, refers_to
+    FROM quality.dictionary WHERE schema_name = $schema AND column_name IS NOT NULL
+    ORDER BY table_name, position
 """
 RELATIONS = """
-    SELECT schema_name, table_name, kind, columns, referenced_schema, referenced_table, referenced_columns
+    SELECT table_name, kind, columns, referenced_schema, referenced_table, referenced_columns
     FROM quality.relations
-    WHERE schema_name IN $schemas AND condition IS NULL
-        AND coalesce(referenced_schema, 'core') IN $schemas
+    WHERE schema_name = $schema AND condition IS NULL AND coalesce(referenced_schema, $schema) = $schema
     ORDER BY ALL
+"""
+MACROS = """
+    SELECT DISTINCT function_name AS name, parameters, definition AS description, unit, dimensions
+    FROM quality.metrics AS metrics
+    JOIN duckdb_functions() AS functions
+        ON functions.schema_name = 'marts' AND function_name = 'metric_' || metric
+    ORDER BY ALL
+"""
+EXISTING = """
+    SELECT DISTINCT list_position($schemas, schema_name), schema_name FROM duckdb_columns()
+    WHERE schema_name IN $schemas ORDER BY 1
 """
 CHECKS = "SELECT model, name FROM quality.check_results ORDER BY ALL"
 PUBLICATION = "SELECT version, published_at FROM quality.publication"
@@ -50,30 +61,41 @@ LOGICAL = {
     **dict.fromkeys(("STRUCT", "MAP", "JSON", "UNION"), "object"),
 }
 
-Rows = dict[tuple[str, str], list[dict[str, Any]]]
+Rows = dict[str, list[dict[str, Any]]]
 
 
-def write_contract(con: duckdb.DuckDBPyConnection, path: Path, owners: Sequence[str]) -> int:
-    """Write the contract of a published file; returns the number of tables. `owners`: of the data, as mail
-    addresses or team:NAME."""
-    contract = contract_of(con, owners)
+def existing_schemas(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """The schemas of a published file that have a contract: those with tables."""
+    return [schema for _, schema in con.execute(EXISTING, {"schemas": list(SCHEMAS)}).fetchall()]
+
+
+def contract_file(schema: str) -> str:
+    """The name of a schema's document."""
+    return f"contract_{schema}.yaml"
+
+
+def write_contract(con: duckdb.DuckDBPyConnection, path: Path, schema: str, owners: Sequence[str]) -> int:
+    """Write the contract of a schema of a published file; returns the number of tables. `owners`: of the
+    data, as mail addresses or team:NAME."""
+    contract = contract_of(con, schema, owners)
     text = yaml.safe_dump(contract, sort_keys=False, allow_unicode=True, width=110)
     path.write_text(text, encoding="utf-8")
     return len(contract["schema"])
 
 
-def contract_of(con: duckdb.DuckDBPyConnection, owners: Sequence[str]) -> dict[str, Any]:
+def contract_of(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[str]) -> dict[str, Any]:
     """The contract as the standard's document."""
-    columns, relations = (_by_table(con, query) for query in (COLUMNS, RELATIONS))
+    columns, relations = (_by_table(con, query, schema) for query in (COLUMNS, RELATIONS))
     checks = defaultdict[str, list[str]](list)
     for check in records(con, CHECKS, {}):
         checks[check["model"]].append(check["name"])
     [publication] = records(con, PUBLICATION, {})
+    macros = records(con, MACROS, {}) if schema == "marts" else []
     return {
         "apiVersion": "v3.1.0",
         "kind": "DataContract",
-        "id": "campus-warehouse",
-        "name": "Campus Warehouse",
+        "id": f"campus-warehouse-{schema}",
+        "name": f"Campus Warehouse: {schema}",
         "version": publication["version"] or "0",
         "status": "active",
         "description": {
@@ -81,12 +103,10 @@ def contract_of(con: duckdb.DuckDBPyConnection, owners: Sequence[str]) -> dict[s
             "usage": "Read-only, with DuckDB. Null means not known. Join by the school and the key.",
             "limitations": "About children: columns have a privacy class (classification)",
         },
-        "servers": [
-            {"server": "published", "type": "duckdb", "database": "campus.duckdb", "schema": "marts"}
-        ],
+        "servers": [{"server": "published", "type": "duckdb", "database": "campus.duckdb", "schema": schema}],
         "schema": [
             _table(table, columns, relations, checks[table["table_name"]])
-            for table in records(con, TABLES, {"schemas": list(SCHEMAS)})
+            for table in records(con, TABLES, {"schema": schema})
         ],
         "slaProperties": [
             {"property": "frequency", "value": 1, "unit": "d"},
@@ -94,48 +114,56 @@ def contract_of(con: duckdb.DuckDBPyConnection, owners: Sequence[str]) -> dict[s
                 "property": "latency",
                 "value": 1,
                 "unit": "d",
-                "element": "freshness.as_of",
                 "description": "quality.freshness has the age of each resource and school",
             },
         ],
         "team": {"name": "owners", "members": [{"username": owner} for owner in owners]},
+        **({"customProperties": [{"property": "macros", "value": macros}]} if macros else {}),
     }
 
 
-def _by_table(con: duckdb.DuckDBPyConnection, query: str) -> Rows:
+def _by_table(con: duckdb.DuckDBPyConnection, query: str, schema: str) -> Rows:
     rows: Rows = defaultdict(list)
-    for row in records(con, query, {"schemas": list(SCHEMAS)}):
-        rows[row["schema_name"], row["table_name"]].append(row)
+    for row in records(con, query, {"schema": schema}):
+        rows[row["table_name"]].append(row)
     return rows
 
 
 def _table(table: dict[str, Any], columns: Rows, relations: Rows, checks: Sequence[str]) -> dict[str, Any]:
-    key = table["schema_name"], table["table_name"]
-    primary: list[str] = next((own["columns"] for own in relations[key] if own["kind"] == "primary key"), [])
-    references = [own for own in relations[key] if own["kind"] == "foreign key"]
+    name = table["table_name"]
+    primary: list[str] = next((key["columns"] for key in relations[name] if key["kind"] == "primary key"), [])
+    references = [row for row in relations[name] if row["kind"] == "foreign key"]
     described = {
-        "name": key[1],
-        "physicalName": ".".join(key),
+        "name": name,
+        "physicalName": name,
         "physicalType": table["data_type"],
         "logicalType": "object",
         "businessName": table["label_zh"],
         "description": table["description"],
-        "properties": [_column(column, primary) for column in columns[key]],
+        "properties": [_column(column, primary, table["schema_name"]) for column in columns[name]],
         "relationships": [
             {
                 "type": "foreignKey",
-                "from": [f"{key[1]}.{name}" for name in own["columns"]],
-                "to": [f"{own['referenced_table']}.{name}" for name in own["referenced_columns"]],
+                "from": [f"{name}.{column}" for column in row["columns"]],
+                "to": [f"{row['referenced_table']}.{column}" for column in row["referenced_columns"]],
             }
-            for own in references
+            for row in references
         ],
-        "quality": [{"name": name, "type": "text", "description": name.replace("_", " ")} for name in checks],
+        "quality": [
+            {"name": check, "type": "text", "description": check.replace("_", " ")} for check in checks
+        ],
     }
-    return {name: value for name, value in described.items() if value}
+    return {field: value for field, value in described.items() if value}
 
 
-def _column(column: dict[str, Any], primary: Sequence[str]) -> dict[str, Any]:
+def _column(column: dict[str, Any], primary: Sequence[str], schema: str) -> dict[str, Any]:
     name, data_type = column["column_name"], column["data_type"]
+    refers_to = column["refers_to"] or ""
+    # The standard has no relationship to a table of another document.
+    properties = {
+        "unit": column["unit"],
+        "refersTo": refers_to if not refers_to.startswith(f"{schema}.") else None,
+    }
     described = {
         "name": name,
         "businessName": column["label_zh"],
@@ -143,14 +171,17 @@ def _column(column: dict[str, Any], primary: Sequence[str]) -> dict[str, Any]:
         "logicalType": _logical(data_type),
         "description": column["description"],
         "classification": column["privacy"],
+        "customProperties": [{"property": key, "value": value} for key, value in properties.items() if value],
     }
     if data_type.endswith("[]"):
         described["items"] = {"logicalType": _logical(data_type[:-2])}
     if name in primary:
         described |= {"primaryKey": True, "primaryKeyPosition": primary.index(name) + 1, "required": True}
-    if column["unit"]:
-        described["customProperties"] = [{"property": "unit", "value": column["unit"]}]
-    return {name: value for name, value in described.items() if value is not None}
+    if column["allowed_values"]:
+        # A value that the interface does not list is a warning.
+        rule = {"metric": "invalidValues", "mustBe": 0, "severity": "warning"}
+        described["quality"] = [rule | {"arguments": {"validValues": column["allowed_values"]}}]
+    return {field: value for field, value in described.items() if value not in (None, [])}
 
 
 def _logical(data_type: str) -> str:

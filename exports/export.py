@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 from xlsxwriter.exceptions import XlsxWriterException
 
-from exports.contract import CONTRACT, write_contract
+from exports.contract import CONTRACT, contract_file, existing_schemas, write_contract
 from exports.flat import write_csv, write_parquet
 from exports.oneroster.check import Refused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
@@ -34,8 +34,8 @@ from warehouse.files import put_in_place, unusable, workspace
 from warehouse.published.reading import cache_folder, proven_by
 from warehouse.published.shards import Published
 
-#: The files about the published file as a whole, by the name of their export.
-OF_THE_FILE = {SCHEMA: "schema.sql", CONTRACT: "contract.yaml"}
+#: The exports about the published file as a whole.
+OF_THE_FILE = (SCHEMA, CONTRACT)
 #: Exports without a file for each school.
 OF_SEVERAL = (*OF_THE_FILE, ONEROSTER)
 #: The folder beside the published file for files that are made again when they are missing.
@@ -138,9 +138,10 @@ def export(
         available = [*READY, BOARD, ONEROSTER, SITE, WORKBOOK, *OF_THE_FILE, *table_names(con)]
         names = [_full_name(name, available) for name in names]
         yield from (_unknown(name, available) for name in names if name not in available)
-        for name in OF_THE_FILE:
-            if name in names:
-                yield from _attempt(name, "all schools", partial(_of_the_file, con, name, place, options))
+        if SCHEMA in names:
+            yield from _attempt(SCHEMA, "all schools", partial(_schema, con, place, options))
+        for schema in existing_schemas(con) if CONTRACT in names else ():
+            yield from _attempt(CONTRACT, "all schools", partial(_contract, con, schema, place, options))
         of_a_school = [name for name in names if name in available and name not in OF_SEVERAL]
         by_id = {school.id: school for school in schools(con)}
         requested = list(by_id) if school_ids is None else list(dict.fromkeys(school_ids))
@@ -359,14 +360,21 @@ def _label(requested: Sequence[int], existing: Collection[int]) -> str:
     return "-".join(map(str, requested)) if len(requested) <= MOST_IDS else f"{len(requested)}-schools"
 
 
-def _of_the_file(con: duckdb.DuckDBPyConnection, name: str, place: Workplace, options: Options) -> Written:
-    target = options.folder / OF_THE_FILE[name]
-    unfinished = place.scratch / target.name
-    if name == SCHEMA:
-        tables = write_schema(con, unfinished, options.dialect)
-    else:
-        tables = write_contract(con, unfinished, options.owners)
-    size = unfinished.stat().st_size
+def _schema(con: duckdb.DuckDBPyConnection, place: Workplace, options: Options) -> Written:
+    unfinished = place.scratch / "schema.sql"
+    tables = write_schema(con, unfinished, options.dialect)
+    return _whole(SCHEMA, unfinished, options, tables)
+
+
+def _contract(con: duckdb.DuckDBPyConnection, schema: str, place: Workplace, options: Options) -> Written:
+    unfinished = place.scratch / contract_file(schema)
+    tables = write_contract(con, unfinished, schema, options.owners)
+    return _whole(CONTRACT, unfinished, options, tables)
+
+
+def _whole(name: str, unfinished: Path, options: Options, tables: int) -> Written:
+    """Move a file about the whole published file to its place."""
+    target, size = options.folder / unfinished.name, unfinished.stat().st_size
     put_in_place(unfinished, target)
     return Written(name, target, {"tables": tables}, size, "")
 

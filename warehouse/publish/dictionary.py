@@ -27,7 +27,7 @@ from warehouse.publish.metrics import METRICS
 from warehouse.publish.models.by_semester import SEMESTER_STATES
 from warehouse.publish.models.dbt_project import ModelsBroken, source_of
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
-from warehouse.publish.relations import RELATIONS, relations
+from warehouse.publish.relations import RELATIONS, allowed_values, relations
 
 DICTIONARY = Log(
     name="dictionary",
@@ -66,6 +66,12 @@ DICTIONARY = Log(
             pa.string(),
             "Column that it refers to in `relations`, as schema.table.column; with the school; null: none",
             label_zh="引用列",
+        ),
+        Column(
+            "allowed_values",
+            pa.list_(pa.string()),
+            "Values of a column that a check allows beside null; null: no check lists them",
+            label_zh="允许值",
         ),
     ),
 )
@@ -138,6 +144,7 @@ def record_dictionary(
             _tables_beside_views(project),
             privacy_classes(project, tables),
             *_keys_and_references(project),
+            allowed_values(project),
         )
     )
     con.register("entries", pa.Table.from_pylist(rows, schema=DICTIONARY.lake_schema))
@@ -168,6 +175,7 @@ def _entries(
     privacy: Mapping[tuple[str, str, str], str],
     keys: Mapping[tuple[str, str], Sequence[str]],
     references: Mapping[tuple[str, str, str], str],
+    values: Mapping[tuple[str, str, str], Sequence[str]],
 ) -> Iterator[dict[str, Any]]:
     described = {key: text.description for key, text in models.items() if len(key) == 3 and text.description}
     described |= {
@@ -205,6 +213,7 @@ def _entries(
             "privacy": privacy.get((schema, table, column)) if column else None,
             "is_key": column in keys[schema, table] if column and (schema, table) in keys else None,
             "refers_to": references.get((schema, table, column)) if column else None,
+            "allowed_values": values.get((schema, table, column)) if column else None,
         }
 
 

@@ -51,6 +51,8 @@ SCHOOL = "school_id"
 #: A part of a key that may be null, such as coalesce(week, 0).
 NULLABLE = re.compile(r"coalesce\((\w+),.*\)")
 KINDS = ("primary key", "unique key", "foreign key")
+#: A rule of the check `holds` that lists the values of a column, maybe beside null.
+LISTED_VALUES = re.compile(r"(?:coalesce\()?(\w+) in \(('[^()]*')\)(?:, true\))?")
 
 
 def record_relations(con: duckdb.DuckDBPyConnection, project: Mapping[str, Any]) -> None:
@@ -91,6 +93,25 @@ def relations(project: Mapping[str, Any]) -> list[dict[str, Any]]:
         [*keys, *references],
         key=lambda row: (row["schema_name"], row["table_name"], KINDS.index(row["kind"])),
     )
+
+
+def allowed_values(project: Mapping[str, Any]) -> dict[tuple[str, str, str], list[str]]:
+    """By schema, table and column, the values that the checks `known_values` and `holds` allow. `project`:
+    compiled."""
+    nodes = project["nodes"]
+    values: dict[tuple[str, str, str], list[str]] = {}
+    for node in nodes.values():
+        test, table = node.get("test_metadata") or {"name": ""}, nodes.get(node.get("attached_node"))
+        if table is None or node["config"].get("where"):
+            continue
+        place = (table["schema"], table["name"])
+        if test["name"] == "known_values":
+            values[*place, test["kwargs"]["column_name"]] = [*map(str, test["kwargs"]["values"])]
+        elif test["name"] == "holds":
+            for rule in re.split(r"\s+and\s+", test["kwargs"]["condition"].strip()):
+                if match := LISTED_VALUES.fullmatch(rule):
+                    values[*place, match[1]] = re.findall(r"'([^']*)'", match[2])
+    return values
 
 
 def _row(table: Mapping[str, Any], check: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from campus.files.table_file import TableError
 from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, export
 from exports.oneroster.write import Content
 from exports.ready import ONEROSTER
-from exports.schema import SCHEMA, Dialect
+from exports.schema import Dialect
 from exports.site.nightly import READERS, WRITTEN, pages_in
 from exports.site.sections import SITE, WORKBOOK, Role
 from exports.source import schools as published_schools
@@ -110,9 +110,6 @@ def _report(end: Written | Failed) -> None:
         print_line(
             f"{end.path}: {pages_in(end.rows):,} pages, {end.rows.get(WRITTEN, 0):,} files new or changed"
         )
-        return
-    if end.name == SCHEMA:
-        print_line(f"{end.path}: {end.rows['tables']:,} tables")
         return
     if end.name == WORKBOOK:
         print_line(f"{end.path}: {end.rows[WRITTEN]:,} workbooks for {end.rows[READERS]:,} teachers")

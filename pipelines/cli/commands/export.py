@@ -46,7 +46,7 @@ def export(
     marts.early_warning. The site is a folder of pages, from the school to each student. With --for,
     workbook writes a workbook for each class of each teacher, beside the pages. schema writes schema.sql:
     the tables of core and marts with their keys, for tools that draw or join them, in the SQL of DuckDB or,
-    with --for postgres, of PostgreSQL. contract writes contract.yaml:
+    with --for postgres, of PostgreSQL. contract writes contract_core.yaml, and a file for each other schema:
     tables, meanings, keys and checks by the Open Data Contract Standard. oneroster is one zip of all chosen
     schools for other school systems."""
 

@@ -15,6 +15,10 @@ from warehouse.published.catalog import Catalog, read_catalog
 from warehouse.published.manifest import NAME, ShardFile, with_file
 from warehouse.published.shards import Shards, change, read_manifest
 
+#: The environment of other programs that read what is published, of tests/other_programs.lock.
+OTHER_PROGRAMS = Path(__file__).parents[3] / ".other-programs" / "bin"
+#: What a missing environment means.
+NO_OTHER_PROGRAMS = "no other programs: `make other-programs`"
 #: Files are deleted as soon as no kept snapshot names them.
 NO_AGE = timedelta(0)
 #: The version of the models.
