@@ -2,25 +2,35 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
 import dagster as dg
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from assets.publication.shards import OPEN_TABLES, tables_asset
 from pipelines.cli.actions.catalog import run_catalog
 from pipelines.cli.actions.load import run_build
 from pipelines.cli.actions.sql import run_sql
-from tests.kits.exports.open_tables import MODELS, write_number
+from tests.kits.exports.open_tables import (
+    MODELS,
+    NO_OTHER_PROGRAMS,
+    OTHER_PROGRAMS,
+    open_table,
+    write_number,
+)
 from tests.kits.programs import old_duckdb
 from tests.kits.worlds.shards import District
 from tests.kits.worlds.world import World
 from warehouse.files import STORAGE_VERSION
+from warehouse.identifiers import quoted
 from warehouse.load.logs.load_log import now
 from warehouse.publish.shards.publication import deal
 from warehouse.published import catalog as catalogue
@@ -41,6 +51,15 @@ views = con.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT
 names = map(".".join, views)
 counts = {{name: con.execute("{COUNTS}".format(name)).fetchone() for name in names}}
 print(json.dumps([duckdb.__version__, counts]))
+"""
+#: Reads the tables of a root with Daft, and writes each as a file of Arrow into a folder.
+READER_BY_DAFT = """
+import json, sys, daft, pyarrow as pa
+root, folder = sys.argv[1:]
+for name, version in json.load(open(f"{root}/catalog.json"))["versions"].items():
+    rows = daft.read_deltalake(f"{root}/tables/{name.replace('.', '/')}", version=version).to_arrow()
+    with pa.ipc.new_file(f"{folder}/{name}.arrow", rows.schema) as file:
+        file.write_table(rows)
 """
 
 
@@ -72,6 +91,53 @@ def test_open_tables_have_the_rows_of_shards(district: District) -> None:
         models = "SELECT count(*) FROM duckdb_views() WHERE schema_name IN ('core', 'marts') AND NOT internal"
         assert shards.execute(models).fetchall() == [(len(catalog.versions),)]
     assert len(catalog.versions) > 80
+
+
+Tables = Iterator[tuple[str, pa.Table]]
+
+
+def by_polars(shards: Shards, catalog: Catalog, _folder: Path) -> Tables:
+    for name in catalog.versions:
+        yield name, pl.scan_delta(open_table(shards, catalog, name)).collect().to_arrow()
+
+
+def by_deltalake(shards: Shards, catalog: Catalog, _folder: Path) -> Tables:
+    for name in catalog.versions:
+        yield name, pa.RecordBatchReader.from_stream(open_table(shards, catalog, name).scan()).read_all()
+
+
+def by_daft(shards: Shards, catalog: Catalog, folder: Path) -> Tables:
+    if not OTHER_PROGRAMS.exists():
+        pytest.skip(NO_OTHER_PROGRAMS)
+    subprocess.run(
+        [OTHER_PROGRAMS / "python", "-c", READER_BY_DAFT, shards.root, folder],
+        env={"DO_NOT_TRACK": "true", "DAFT_PROGRESS_BAR": "0", "PATH": os.environ["PATH"]},
+        check=True,
+    )
+    for name in catalog.versions:
+        yield name, pa.ipc.open_file(folder / f"{name}.arrow").read_all()
+
+
+@pytest.mark.parametrize("read", [by_polars, by_deltalake, by_daft])
+def test_each_engine_reads_the_rows_of_each_table(
+    district: District, tmp_path: Path, read: Callable[[Shards, Catalog, Path], Tables]
+) -> None:
+    """DuckDB reads the files of the same tables in the test before."""
+    catalog, _ = read_catalog(district.shards)
+    differing, tables = [], 0
+    with opened(district.shards) as shards:
+        for name, rows in read(district.shards, catalog, tmp_path):
+            shards.register("engine_rows", rows)
+            columns = shards.sql(f"FROM {name} LIMIT 0").columns
+            texts = ", ".join(f"{quoted(column)}::VARCHAR" for column in columns)
+            queries = [f"SELECT {texts} FROM {source}" for source in (name, "engine_rows")]
+            excess = (
+                f"({queries[0]} EXCEPT ALL {queries[1]}) UNION ALL ({queries[1]} EXCEPT ALL {queries[0]})"
+            )
+            if shards.execute(excess).fetchall():
+                differing.append(name)
+            tables += 1
+    assert differing == [] and tables == len(catalog.versions)
 
 
 def test_a_night_commits_the_school_that_changed(district: District) -> None:

@@ -26,8 +26,11 @@ TYPES = {
     # The wall clock of the platform, without a zone.
     "timestamp": "timestamp_ntz",
 }
-#: By DuckDB's type, the type that holds its values and that Delta has too.
+#: By DuckDB's type, the type that holds its values and that Delta has too. Parquet has a type for JSON, which
+#: polars reads as bytes.
 CASTS = {
+    "JSON": "VARCHAR",
+    "JSON[]": "VARCHAR[]",
     "hugeint": "DECIMAL(38, 0)",
     "ubigint": "DECIMAL(20, 0)",
     "uinteger": "BIGINT",
@@ -59,10 +62,10 @@ def select_and_schema(con: duckdb.DuckDBPyConnection, schema: str, table: str) -
     for column, type_ in zip(rows.columns, rows.types, strict=True):
         metadata = _metadata(*texts[column])
         name = stored = quoted(column)
-        if type_.id in CASTS:
-            stored = f"{name}::{CASTS[type_.id]} AS {name}"
+        if cast := CASTS.get(str(type_)) or CASTS.get(type_.id):
+            stored = f"{name}::{cast} AS {name}"
             metadata["duckdb_type"] = str(type_)
-            type_ = duckdb.sqltype(CASTS[type_.id])
+            type_ = duckdb.sqltype(cast)
         selected.append(stored)
         fields.append(
             {"name": column, "type": _delta_type(column, type_), "nullable": True, "metadata": metadata}
