@@ -40,7 +40,7 @@ KEYS = """
 """
 CHECKS = "SELECT name, status, failures, checked_at FROM quality.check_results WHERE model = $name"
 SOURCES = """
-    SELECT source_schema, source_table, source_column FROM quality.lineage
+    SELECT source_schema, source_table, source_column, kind FROM quality.lineage
     WHERE schema_name || '.' || table_name = $name AND column_name = $column
 """
 METRICS = """

@@ -21,9 +21,12 @@ from warehouse.publish.models.dbt_project import COMPILED, PROJECT, ModelsBroken
 COMPILED_LINEAGE = COMPILED.with_name("compiled_lineage.json")
 #: The source_schema of columns of `raw`.
 INTERFACE = "interface"
+#: The kinds of sources.
+VALUE, CONDITION = "value", "condition"
 LINEAGE = Log(
     name="lineage",
-    comment="The columns that each column is made of, a row for each; its own row without a source if none",
+    comment="The columns that each column is made of, and by which its rows are chosen, a row for each; "
+    "a row without a source if no column gives its values",
     label_zh="数据血缘",
     columns=(
         Column("schema_name", pa.string(), "Schema", label_zh="模式"),
@@ -47,10 +50,20 @@ LINEAGE = Log(
             "Column or field of the source; null: its rows, as in a count, or no field by name",
             label_zh="来源列",
         ),
+        Column(
+            "kind",
+            pa.string(),
+            "value: it gives the value; condition: it joins, filters or groups the rows that give the value; "
+            "null: no source",
+            label_zh="来源类型",
+        ),
     ),
 )
 
-Source = tuple[str | None, str | None, str | None]
+#: Schema, table, column and kind.
+Source = tuple[str | None, str | None, str | None, str | None]
+#: Of a column whose values no source gives.
+NO_SOURCE: Source = (None, None, None, None)
 
 
 def record_lineage(
@@ -66,30 +79,34 @@ def record_lineage(
     rows = [
         dict(zip(names, (*place, *source), strict=True))
         for place, sources in (*_of_raw(tables, endpoints), *_of_models())
-        for source in sources or [(None, None, None)]
+        for source in sources or [NO_SOURCE]
     ]
     con.register("sources", pa.Table.from_pylist(rows, schema=LINEAGE.lake_schema))
     con.execute("INSERT INTO quality.lineage FROM sources")
 
 
 @cache
-def compiled_lineage() -> Mapping[str, Mapping[str, list[str]]]:
-    """By model and column, the sources as `lineage_of` of pipelines/cli/developer/lineage.py gives them.
+def compiled_lineage() -> Mapping[str, Mapping[str, Mapping[str, list[str]]]]:
+    """By model, column and kind, the sources that pipelines/cli/developer/lineage.py has read.
 
     Raises ModelsBroken if the project has changed since it was compiled."""
     stored = json.loads(COMPILED_LINEAGE.read_text(encoding="utf-8"))
     if stored["fingerprint"] != fingerprint():
         raise ModelsBroken(f"{PROJECT} has changed since it was compiled: run `make models`")
-    lineage: Mapping[str, Mapping[str, list[str]]] = stored["lineage"]
+    lineage: Mapping[str, Mapping[str, Mapping[str, list[str]]]] = stored["lineage"]
     return lineage
 
 
 def _of_models() -> Iterator[tuple[tuple[str, str, str], list[Source]]]:
     for model, columns in compiled_lineage().items():
         schema, _, table = model.partition(".")
-        for column, sources in columns.items():
-            parts = (source.split(".") for source in sources)
-            yield (schema, table, column), [(part[0], part[1], ".".join(part[2:]) or None) for part in parts]
+        for column, kinds in columns.items():
+            sources = [] if VALUE in kinds else [NO_SOURCE]
+            for kind, names in kinds.items():
+                for name in names:
+                    source_schema, source_table, *source_column = name.split(".", 2)
+                    sources.append((source_schema, source_table, "".join(source_column) or None, kind))
+            yield (schema, table, column), sources
 
 
 def _of_raw(
@@ -99,7 +116,7 @@ def _of_raw(
         path = endpoints[table.name]
         for column in table.columns:
             fields = column.sent_as or (None,)
-            yield ("raw", table.name, column.name), [(INTERFACE, path, name) for name in fields]
+            yield ("raw", table.name, column.name), [(INTERFACE, path, name, VALUE) for name in fields]
         for column in (SCHOOL_ID, *BOOKKEEPING):
-            sources: list[Source] = [(INTERFACE, path, None)] if column.name == EXTRA else []
+            sources: list[Source] = [(INTERFACE, path, None, VALUE)] if column.name == EXTRA else []
             yield ("raw", table.name, column.name), sources

@@ -54,7 +54,7 @@ def pages(file: Path, guide: str) -> dict[str, str]:
             tables[row["schema_name"], row["table_name"]].append(row)
     inputs = _inputs(compiled())
     checks = _checks(compiled())
-    sources = _sources(file)
+    sources, conditions = _sources(file), _conditions(file)
     examples = _examples(guide)
     made = {"index.md": _index(tables)}
     for place, (about, *columns) in tables.items():
@@ -66,6 +66,7 @@ def pages(file: Path, guide: str) -> dict[str, str]:
             readers,
             checks.get(place, []),
             sources.get(place, {}),
+            conditions.get(place, {}),
             examples.get(place) or _plain_example(place, [column["column_name"] for column in columns]),
         )
     return made
@@ -99,6 +100,7 @@ def _page(
     readers: Iterable[Place],
     checks: list[Mapping[str, Any]],
     sources: Mapping[Place | None, Mapping[str, list[str]]],
+    conditions: Mapping[Place, list[str]],
     example: str,
 ) -> str:
     schema, table = about["schema_name"], about["table_name"]
@@ -131,6 +133,17 @@ def _page(
             texts = (_made_of(place, column, origins) for column, origins in made.items())
             cells = (_source_name(schema, place), "; ".join(texts))
             lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+    if conditions:
+        lines += [
+            "",
+            "## What chooses its rows",
+            "",
+            "| from | joined, filtered or grouped by |",
+            "|---|---|",
+        ]
+        for place, chosen_by in conditions.items():
+            cells = (_source_name(schema, place), _listed(chosen_by))
+            lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     if checks:
         lines += ["", "## Checks", "", "| check | if it fails | what it checks |", "|---|---|---|"]
         for check in checks:
@@ -140,33 +153,58 @@ def _page(
     return "\n".join(lines).rstrip() + "\n"
 
 
+#: The lineage of a kind. Views of staging are replaced by what they read.
+SHOWN = """
+    WITH RECURSIVE shown AS (
+        FROM quality.lineage WHERE schema_name <> 'staging' AND ({})
+        UNION
+        SELECT shown.schema_name, shown.table_name, shown.column_name,
+            above.source_schema, above.source_table,
+            CASE WHEN shown.source_column IS NOT NULL THEN above.source_column END, shown.kind
+        FROM shown JOIN quality.lineage AS above
+            ON shown.source_schema = 'staging' AND above.kind = 'value'
+            AND (above.schema_name, above.table_name) = (shown.source_schema, shown.source_table)
+            AND (shown.source_column IS NULL OR above.column_name = shown.source_column)
+    )
+"""
+
+
 def _sources(file: Path) -> dict[Place, dict[Place | None, dict[str, list[str]]]]:
-    """By table and source table, the source columns of each column. Views of staging are replaced by what
-    they read; None: no source."""
-    query = """
-        WITH RECURSIVE shown AS (
-            FROM quality.lineage WHERE schema_name <> 'staging'
-            UNION
-            SELECT shown.schema_name, shown.table_name, shown.column_name,
-                above.source_schema, above.source_table,
-                CASE WHEN shown.source_column IS NOT NULL THEN above.source_column END
-            FROM shown JOIN quality.lineage AS above
-                ON shown.source_schema = 'staging'
-                AND (above.schema_name, above.table_name) = (shown.source_schema, shown.source_table)
-                AND (shown.source_column IS NULL OR above.column_name = shown.source_column)
-        )
+    """By table and source table, the source columns of each column; None: no source."""
+    query = (
+        SHOWN.format("kind IS DISTINCT FROM 'condition'")
+        + """
         SELECT shown.schema_name, table_name, source_schema, source_table, shown.column_name,
             list(DISTINCT source_column ORDER BY source_column) FILTER (source_column IS NOT NULL)
         FROM shown JOIN quality.dictionary AS dictionary USING (schema_name, table_name, column_name)
         WHERE source_schema IS DISTINCT FROM 'staging'
         GROUP BY ALL ORDER BY source_schema, source_table, any_value(position)
     """
+    )
     sources = defaultdict[Place, dict[Place | None, dict[str, list[str]]]](dict)
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         for schema, table, of_schema, of_table, column, columns in con.execute(query).fetchall():
             source = (of_schema, of_table) if of_schema else None
             sources[schema, table].setdefault(source, {})[column] = columns or []
     return sources
+
+
+def _conditions(file: Path) -> dict[Place, dict[Place, list[str]]]:
+    """By table and source table, the columns by which the rows of the table are chosen."""
+    query = (
+        SHOWN.format("kind = 'condition'")
+        + """
+        SELECT schema_name, table_name, source_schema, source_table,
+            list(DISTINCT source_column ORDER BY source_column)
+        FROM shown WHERE source_schema <> 'staging' AND source_column IS NOT NULL
+        GROUP BY ALL ORDER BY source_schema, source_table
+    """
+    )
+    conditions = defaultdict[Place, dict[Place, list[str]]](dict)
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        for schema, table, of_schema, of_table, columns in con.execute(query).fetchall():
+            conditions[schema, table][of_schema, of_table] = columns
+    return conditions
 
 
 def _source_name(schema: str, place: Place | None) -> str:

@@ -1,10 +1,15 @@
 """quality.lineage: the sources of each column, down to the interface."""
 
+from contextlib import closing
+from pathlib import Path
+
 import duckdb
 import pytest
 
 from loading.tables import ENDPOINTS, TABLES
-from warehouse.publish.lineage import COMPILED_LINEAGE, compiled_lineage, record_lineage
+from tests.kits.models.builds import Build
+from tests.kits.models.publishing import publish
+from warehouse.publish.lineage import COMPILED_LINEAGE, CONDITION, VALUE, compiled_lineage, record_lineage
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 
@@ -54,21 +59,27 @@ def test_every_column_of_core_and_marts_has_a_source_or_is_named_here() -> None:
         if model.schema in ("core", "marts"):
             sources = lineage[model.name]
             assert sources.keys() == {column.name for column in model.columns}, model.name
-            if constants := {column for column in sources if not sources[column]}:
+            if constants := {column for column in sources if VALUE not in sources[column]}:
                 without[model.name] = constants
     assert without == WITHOUT_SOURCE
 
 
-def test_every_source_exists() -> None:
-    lineage = compiled_lineage()
-    models = {model.name: model for model in read_project(compiled()).models}
-    for columns in lineage.values():
-        for source in {source for sources in columns.values() for source in sources}:
-            schema, table, *column = source.split(".")
-            if schema in ("core", "marts", "staging", "seeds") and column:
-                name = f"{schema}.{table}"
-                existing = lineage.get(name) or {column.name for column in models[name].columns}
-                assert column[0] in existing, source
+def test_every_name_is_one_of_the_published_file(healthy: Build, tmp_path: Path) -> None:
+    with closing(duckdb.connect(str(publish(healthy, tmp_path)), read_only=True)) as con:
+        unknown = con.execute(
+            """
+            WITH named AS (
+                SELECT schema_name, table_name, column_name FROM quality.lineage
+                UNION
+                SELECT source_schema, source_table, source_column FROM quality.lineage
+                WHERE source_schema <> 'interface'
+            )
+            FROM named ANTI JOIN duckdb_columns() AS columns
+                ON columns.schema_name = named.schema_name AND columns.table_name = named.table_name
+                AND columns.column_name = coalesce(named.column_name, columns.column_name)
+            """
+        ).fetchall()
+    assert unknown == []
 
 
 @pytest.mark.parametrize(
@@ -100,24 +111,56 @@ def test_every_source_exists() -> None:
 )
 def test_columns_worked_out_by_hand(column: str, sources: list[str]) -> None:
     table, _, name = column.rpartition(".")
-    assert compiled_lineage()[table][name] == sources
+    assert compiled_lineage()[table][name][VALUE] == sources
 
 
-def test_the_way_ends_at_the_fields_of_the_interface(con: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize(
+    ("column", "sources"),
+    [
+        # The rule of a status: joined by the school and the status, the best one of each group.
+        (
+            "core.dim_attendance_status.is_present",
+            [
+                "seeds.attendance_status_rules.status",
+                "staging.stg_attendance_records.school_id",
+                "staging.stg_attendance_records.status",
+            ],
+        ),
+        # Without conditions: an outer join that brings other columns chooses no row of this one.
+        ("core.dim_student.student_name", []),
+    ],
+)
+def test_conditions_worked_out_by_hand(column: str, sources: list[str]) -> None:
+    table, _, name = column.rpartition(".")
+    assert compiled_lineage()[table][name].get(CONDITION, []) == sources
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "resource", "field"),
+    [
+        ("fct_grade", "level", "grades", "level"),
+        # By the joins to the rule of each status.
+        ("attendance_student_semester", "attendance_rate", "attendance_records", "status"),
+    ],
+)
+def test_the_way_ends_at_the_fields_of_the_interface(
+    con: duckdb.DuckDBPyConnection, table: str, column: str, resource: str, field: str
+) -> None:
     way = con.execute(
         """
         WITH RECURSIVE way AS (
-            FROM quality.lineage WHERE (table_name, column_name) = ('fct_grade', 'level')
+            FROM quality.lineage WHERE (table_name, column_name) = (?, ?)
             UNION
             SELECT above.* FROM quality.lineage AS above JOIN way
                 ON (above.schema_name, above.table_name, above.column_name)
                     = (way.source_schema, way.source_table, way.source_column)
         )
         SELECT source_schema, source_table, source_column FROM way
-        """
+        """,
+        [table, column],
     ).fetchall()
-    assert ("staging", "stg_grades", "level") in way
-    assert way[-1] == ("interface", ENDPOINTS["grades"], "level")
+    assert ("staging", f"stg_{resource}", field) in way
+    assert ("interface", ENDPOINTS[resource], field) in way
 
 
 def test_what_the_platform_does_not_send_has_no_field(con: duckdb.DuckDBPyConnection) -> None:
