@@ -7,6 +7,8 @@ import pytest
 from benchmarks.large_district.events import Process, Server, Simulation
 from benchmarks.large_district.limits import COMPONENTS, limits
 from benchmarks.large_district.night import District, simulated
+from benchmarks.large_district.service_times import CPU_A_PROCESS, CPU_A_REQUEST, CPU_A_SCHOOL, REQUESTS
+from tests.kits.repository.rooms import ROOT
 
 DISTRICT = District(schools=50, rate=3000.0)
 
@@ -53,3 +55,11 @@ def test_a_night_is_as_long_as_its_slowest_part() -> None:
     """With 100 answers a second the platform decides: ten times the schools take ten times as long."""
     few, many = (simulated(District(schools=count, rate=100.0)).loads_end for count in (50, 500))
     assert many / few == pytest.approx(10, rel=0.05)
+
+
+def test_the_page_of_districts_counts_with_the_seconds_of_the_simulation() -> None:
+    """A night without changes of a school of 2,000 students, and 500 of them."""
+    seconds = CPU_A_PROCESS.value + CPU_A_SCHOOL.value + REQUESTS.value * CPU_A_REQUEST.value
+    page = (ROOT / "docs/how-to/district.md").read_text(encoding="utf-8")
+    assert f"in the first night, {seconds:.1f} in a later one" in page
+    assert f"| nothing changed | 6.2 million | 75 GB | {seconds * 500 / 3600:.1f} |" in page
