@@ -1,5 +1,8 @@
 """The commands `campus district`: the programs of a district."""
 
+from collections import defaultdict
+from ipaddress import ip_network
+
 import click
 
 from pipelines.cli.command_groups import Group
@@ -76,10 +79,25 @@ def use_lake() -> None:
     run_use_lake(settings)
 
 
+def _networks(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """The networks of each host. Raises click.BadParameter."""
+    networks = defaultdict[str, list[str]](list)
+    for value in values:
+        host, _, network = value.partition("=")
+        try:
+            networks[host].append(str(ip_network(network)))
+        except ValueError as error:
+            raise click.BadParameter(f"{value}: {error}") from None
+    return dict(networks)
+
+
 @district.command(
     epilog=example(
-        "district kubernetes --image registry.example/campus:1 > campus.yml",
-        "district kubernetes --image registry.example/campus:1 --home none > campus.yml",
+        "district kubernetes --image registry.example/campus:1 --egress kubernetes=10.0.0.4/32 > campus.yml",
+        "district kubernetes --image registry.example/campus:1 --egress kubernetes=10.0.0.4/32 --home none "
+        "> campus.yml",
     )
 )
 @click.option("--image", required=True, help="Image of deploy/Containerfile, as the cluster finds it.")
@@ -98,8 +116,23 @@ def use_lake() -> None:
     show_default=True,
     help="GiB that a pod may write into each scratch volume, besides lake.cache_gb.",
 )
+@click.option(
+    "--egress",
+    "egress",
+    metavar="HOST=NETWORK",
+    multiple=True,
+    callback=_networks,
+    help="Where a server outside the cluster is, such as school.example=203.0.113.7/32; can be repeated. "
+    "HOST: as in the settings; kubernetes: its API; dns: name look-ups that no pod answers.",
+)
 def kubernetes(
-    image: str, namespace: str, home: str | None, room: str, storage_class: str | None, scratch: int
+    image: str,
+    namespace: str,
+    home: str | None,
+    room: str,
+    storage_class: str | None,
+    scratch: int,
+    egress: dict[str, list[str]],
 ) -> None:
     """Print manifests for `kubectl apply`: a district where each run is a Kubernetes job, without workers."""
     settings = read_settings()
@@ -109,4 +142,4 @@ def kubernetes(
     storage = choose_storage(settings, home, room, storage_class, scratch)
     if storage.home is None:
         click.echo(NO_HOME, err=True)
-    click.echo(manifests(settings, image, namespace, storage), nl=False)
+    click.echo(manifests(settings, image, namespace, storage, egress), nl=False)

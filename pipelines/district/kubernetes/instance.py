@@ -35,7 +35,7 @@ def instance(settings: Settings, image: str, namespace: str, storage: Storage) -
             "volumes": pods.volumes(settings, storage),
             "volume_mounts": pods.mounts(settings, storage),
             "resources": pods.load_resources(),
-            "build_resources": pods.build_resources(settings),
+            "build_resources": pods.build_resources(settings, storage),
             "security_context": pods.container_security(),
             # No tag of a run may change its pod: whoever can launch runs could read every Secret.
             "only_allow_user_defined_k8s_config_fields": {},

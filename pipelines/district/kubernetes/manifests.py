@@ -5,7 +5,7 @@ import yaml
 from pipelines.district import programs
 from pipelines.district.kubernetes import pods
 from pipelines.district.kubernetes.instance import instance
-from pipelines.district.kubernetes.network import named, network_policies
+from pipelines.district.kubernetes.network import Networks, named, network_policies
 from pipelines.district.kubernetes.pods import (
     DAEMON,
     DAGSTER_HOME,
@@ -21,8 +21,10 @@ from pipelines.district.kubernetes.pods import (
 from pipelines.settings.settings import Settings
 
 
-def manifests(settings: Settings, image: str, namespace: str, storage: Storage) -> str:
-    """The manifests for `kubectl apply`, with the options of campus.yaml."""
+def manifests(settings: Settings, image: str, namespace: str, storage: Storage, networks: Networks) -> str:
+    """The manifests for `kubectl apply`, with the options of campus.yaml.
+
+    Raises SettingsError for servers whose network is not known."""
     environment = pods.environment(settings)
     documents = [
         _config_map(INSTANCE, namespace, "dagster.yaml", instance(settings, image, namespace, storage)),
@@ -35,7 +37,7 @@ def manifests(settings: Settings, image: str, namespace: str, storage: Storage) 
         ),
         *_rights(DAEMON, namespace, ["create", "delete", "patch"]),
         *_rights(WEBSERVER, namespace, ["delete"]),
-        *network_policies(settings, namespace),
+        *network_policies(settings, namespace, networks),
         _deployment(
             DAEMON,
             namespace,

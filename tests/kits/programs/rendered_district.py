@@ -15,6 +15,13 @@ from pipelines.district.kubernetes.launcher import WatchedKubernetesLauncher
 from pipelines.district.kubernetes.pods import RUN
 
 IMAGE, SECRET, NAMESPACE = "registry.example/campus:1", "do-not-tell", "schools"
+#: Where the servers outside the cluster are, as `--egress` says it.
+NETWORKS = {
+    "kubernetes": "10.0.0.4/32",
+    "school.example": "203.0.113.7/32",
+    "s3.amazonaws.com": "52.218.0.0/17",
+    "smtp.example.org": "203.0.113.25/32",
+}
 #: campus.yaml and the lake of a district whose pods share no home.
 WITHOUT_HOME = "publish: {schools_per_shard: 16}\nexports: {workbooks: []}\n"
 LAKE = "s3://bucket/lake"
@@ -23,7 +30,7 @@ LAKE = "s3://bucket/lake"
 def render(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: str, *arguments: str, **environment: str
 ) -> Result:
-    """The outcome of the command, for a campus.yaml."""
+    """The outcome of the command, for a campus.yaml and with NETWORKS."""
     monkeypatch.chdir(folder)
     for name, value in {
         "CAMPUS_HOME": str(folder),
@@ -35,7 +42,8 @@ def render(
     }.items():
         monkeypatch.setenv(name, value)
     (folder / "campus.yaml").write_text(options)
-    command = ["district", "kubernetes", "--image", IMAGE, "--namespace", NAMESPACE, *arguments]
+    egress = [f"--egress={host}={network}" for host, network in NETWORKS.items()]
+    command = ["district", "kubernetes", "--image", IMAGE, "--namespace", NAMESPACE, *egress, *arguments]
     return CliRunner().invoke(main, command)
 
 

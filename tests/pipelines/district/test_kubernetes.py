@@ -18,10 +18,12 @@ from pipelines.district.unstarted_runs import NAME
 from pipelines.runs.instance import CONFIG
 from pipelines.settings.options import Options
 from pipelines.settings.settings import load_settings
+from tests.kits.programs import rendered_district
 from tests.kits.programs.processes import environment_for
 from tests.kits.programs.rendered_district import (
     LAKE,
     NAMESPACE,
+    NETWORKS,
     SECRET,
     WITHOUT_HOME,
     data,
@@ -29,6 +31,7 @@ from tests.kits.programs.rendered_district import (
     job_of,
     named,
     pods,
+    render,
     rendered,
 )
 
@@ -112,6 +115,21 @@ def test_builds_have_the_memory_of_their_duckdb(
     assert memories == {"load": ("1024Mi", "2048Mi"), "build": build}
 
 
+@pytest.mark.parametrize("home", ["shared", "none"])
+def test_each_container_requests_the_disk_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    """Without a request, the scheduler puts pods on a node without room, where they are evicted."""
+    arguments = ["--home", home, "--scratch", "7"]
+    printed = rendered(tmp_path, monkeypatch, WITHOUT_HOME, *arguments, CAMPUS_LAKE=LAKE)
+    build = job_of(printed, tmp_path, FOR_BUILDS)["spec"]["template"]["spec"]
+    requests = {
+        role: [container["resources"]["requests"]["ephemeral-storage"] for container in pod["containers"]]
+        for role, pod in {**pods(printed, tmp_path), "build": build}.items()
+    }
+    assert requests == {DAEMON: ["2Gi"], WEBSERVER: ["2Gi"], RUN: ["2Gi"], "build": ["7Gi"]}
+
+
 def test_no_tag_of_a_run_changes_its_pod(printed: str, tmp_path: Path) -> None:
     """Whoever can launch runs could mount the Secret of another role."""
     config = '{"container_config": {"env_from": [{"secret_ref": {"name": "campus-daemon"}}]}}'
@@ -180,20 +198,79 @@ def policies_in(printed: str) -> dict[str, Any]:
     }
 
 
-def ports_of(policy: dict[str, Any]) -> set[int]:
-    return {port["port"] for rule in policy["egress"] for port in rule["ports"]}
+def ways_out(policy: dict[str, Any]) -> dict[str, set[int]]:
+    """The ports of each network or namespace that a policy lets out to."""
+    return {
+        "; ".join(map(whereabouts, rule["to"])): {port["port"] for port in rule["ports"]}
+        for rule in policy["egress"]
+    }
+
+
+def whereabouts(peer: dict[str, Any]) -> str:
+    if "ipBlock" in peer:
+        return str(peer["ipBlock"]["cidr"])
+    pods = peer.get("podSelector", {}).get("matchLabels", {})
+    return " ".join([*peer["namespaceSelector"]["matchLabels"].values(), *pods.values()])
+
+
+DNS_PODS = "kube-system kube-dns"
 
 
 def test_pods_talk_to_whom_they_need(printed: str) -> None:
     policies = policies_in(printed)
     everything = policies.pop("campus-deny-all")
     assert everything == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    assert {name: ports_of(policy) for name, policy in policies.items()} == {
-        DAEMON: {53, 443, 6443, 5432, 8443},
-        WEBSERVER: {53, 443, 6443, 5432},
-        RUN: {53, 443, 5432, 8443},
+    names, postgres, platform = {DNS_PODS: {53}}, {NAMESPACE: {5432}}, {NETWORKS["school.example"]: {8443}}
+    kubernetes = {NETWORKS["kubernetes"]: {443, 6443}}
+    assert {name: ways_out(policy) for name, policy in policies.items()} == {
+        DAEMON: names | kubernetes | postgres | platform,
+        WEBSERVER: names | kubernetes | postgres,
+        RUN: names | postgres | platform,
     }
     assert not any("ingress" in policy for policy in policies.values())
+
+
+@pytest.mark.parametrize(
+    ("postgres", "to"),
+    [
+        ("10.1.2.3:6432", {"10.1.2.3/32": {6432}}),
+        ("[2001:db8::5]", {"2001:db8::5/128": {5432}}),
+        ("pg.data.svc.cluster.local", {"data": {5432}}),
+        ("pg.example", {"192.0.2.0/25; 192.0.2.128/25": {5432}}),
+    ],
+)
+def test_a_server_is_where_its_address_or_the_option_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: str, to: dict[str, set[int]]
+) -> None:
+    egress = [
+        "--egress=pg.example=192.0.2.0/25",
+        "--egress=pg.example=192.0.2.128/25",
+        "--egress=dns=169.254.20.10",
+    ]
+    url = f"postgresql+psycopg2://campus:{SECRET}@{postgres}/campus"
+    policies = policies_in(rendered(tmp_path, monkeypatch, "{}", *egress, DAGSTER_POSTGRES_URL=url))
+    kubernetes = {NETWORKS["kubernetes"]: {443, 6443}}
+    assert ways_out(policies[WEBSERVER]) == {f"{DNS_PODS}; 169.254.20.10/32": {53}} | kubernetes | to
+
+
+def test_servers_without_a_network_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendered_district, "NETWORKS", {"school.example": "203.0.113.7/32"})
+    url = f"postgresql+psycopg2://campus:{SECRET}@pg.example/campus"
+    refused = render(tmp_path, monkeypatch, WITHOUT_HOME, CAMPUS_LAKE=LAKE, DAGSTER_POSTGRES_URL=url)
+    assert refused.exit_code == 2
+    for host in ("kubernetes", "pg.example", "s3.amazonaws.com"):
+        assert f"--egress {host}=NETWORK is missing" in refused.output
+    assert "school.example=NETWORK" not in refused.output
+
+
+@pytest.mark.parametrize(
+    "egress", ["school.example", "school.example=school", "school.example=203.0.113.7/8"]
+)
+def test_an_option_without_a_network_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, egress: str
+) -> None:
+    refused = render(tmp_path, monkeypatch, "{}", f"--egress={egress}")
+    assert refused.exit_code == 2 and egress in refused.output
 
 
 @pytest.mark.parametrize("deliver", ["null", "{send: file}"])
@@ -203,8 +280,9 @@ def test_runs_reach_the_mail_server_for_deliveries(
     mail = "{host: smtp.example.org, port: 465, security: tls, sender: a@b.example, to: [it@b.example]}"
     options = f"exports: {{site: [teacher], deliver: {deliver}}}\nnotify: {{mail: {mail}}}\n"
     policies = policies_in(rendered(tmp_path, monkeypatch, options))
-    assert 465 in ports_of(policies[DAEMON])
-    assert (465 in ports_of(policies[RUN])) == (deliver != "null")
+    mails = (NETWORKS["smtp.example.org"], {465})
+    assert mails in ways_out(policies[DAEMON]).items()
+    assert (mails in ways_out(policies[RUN]).items()) == (deliver != "null")
 
 
 def test_the_webserver_needs_no_secret_of_the_platform(tmp_path: Path) -> None:
