@@ -104,13 +104,13 @@ def allowed_values(project: Mapping[str, Any]) -> dict[tuple[str, str, str], lis
         test, table = node.get("test_metadata") or {"name": ""}, nodes.get(node.get("attached_node"))
         if table is None or node["config"].get("where"):
             continue
-        place = (table["schema"], table["name"])
+        model = (table["schema"], table["name"])
         if test["name"] == "known_values":
-            values[*place, test["kwargs"]["column_name"]] = [*map(str, test["kwargs"]["values"])]
+            values[*model, test["kwargs"]["column_name"]] = [*map(str, test["kwargs"]["values"])]
         elif test["name"] == "holds":
             for rule in re.split(r"\s+and\s+", test["kwargs"]["condition"].strip()):
                 if match := LISTED_VALUES.fullmatch(rule):
-                    values[*place, match[1]] = re.findall(r"'([^']*)'", match[2])
+                    values[*model, match[1]] = re.findall(r"'([^']*)'", match[2])
     return values
 
 

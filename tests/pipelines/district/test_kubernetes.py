@@ -239,7 +239,7 @@ def test_pods_talk_to_whom_they_need(printed: str) -> None:
         ("pg.example", {"192.0.2.0/25; 192.0.2.128/25": {5432}}),
     ],
 )
-def test_a_server_is_where_its_address_or_the_option_says(
+def test_a_server_is_where_address_or_option_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: str, to: dict[str, set[int]]
 ) -> None:
     egress = [

@@ -57,7 +57,7 @@ def test_a_night_is_as_long_as_its_slowest_part() -> None:
     assert many / few == pytest.approx(10, rel=0.05)
 
 
-def test_the_page_of_districts_counts_with_the_seconds_of_the_simulation() -> None:
+def test_the_page_of_districts_has_the_simulations_seconds() -> None:
     """A night without changes of a school of 2,000 students, and 500 of them."""
     seconds = CPU_A_PROCESS.value + CPU_A_SCHOOL.value + REQUESTS.value * CPU_A_REQUEST.value
     page = (ROOT / "docs/how-to/district.md").read_text(encoding="utf-8")
