@@ -35,6 +35,8 @@ VARIABLE_TEXTS = (
     (re.compile(r"\bof \S+( \d+)? on \S+, process \d+"), "of USER on HOST, process N"),
     # Swipes that wait name their file by its time, and the beginning of its digest.
     (re.compile(r"\bof \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, (?=[0-9a-f]{8}\b)"), "of TIME, "),
+    # The version of the models is a digest of their files.
+    (re.compile(r"\b(models|this is) [0-9a-f]{16}\b"), r"\1 DIGEST"),
     # Dagster chooses ids of runs at random.
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "RUN-ID"),
 )
