@@ -23,6 +23,10 @@ TEACHERS = """
     CREATE TABLE core.dim_teacher AS
     SELECT {school} AS school_id, unnest([50, 51]) AS teacher_id, unnest(['Ann', 'Bob']) AS teacher_name
 """
+SEMESTERS = """
+    CREATE TABLE core.dim_semester AS
+    SELECT {school} AS school_id, 1 AS semester_id, 'School {school}' AS school_name, true AS is_current
+"""
 
 
 def write(file: Path, school: int, taken: int) -> None:
@@ -32,6 +36,7 @@ def write(file: Path, school: int, taken: int) -> None:
             con.execute(f"CREATE SCHEMA {schema}")
         con.execute(ROLLS.format(school=school, taken=taken))
         con.execute(TEACHERS.format(school=school))
+        con.execute(SEMESTERS.format(school=school))
         con.execute(macro_of("recording_rate"))
         con.execute("CREATE TABLE quality.metrics (metric VARCHAR, macro VARCHAR)")
         con.execute("INSERT INTO quality.metrics VALUES ('recording_rate', ?)", [macro_of("recording_rate")])
