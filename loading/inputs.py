@@ -126,7 +126,10 @@ def _students(lake: Lake, school_id: int, path: Path) -> Students:
         else []
     )
     if not rows:
-        raise TableError(f"{path}: the students of school {school_id} are not loaded yet")
+        raise TableError(
+            f"{path}: the students of school {school_id} are not loaded yet: run campus sync --school "
+            f"{school_id} first"
+        )
     return Students(
         Student(
             row["id"],

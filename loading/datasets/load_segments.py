@@ -123,7 +123,7 @@ def _jobs(
                 problems.append(str(error))
                 continue
             except STORAGE_ERRORS as error:
-                problems.append(f"school {school_id}: datasets.{table} of the lake cannot be read: {error}")
+                problems.append(f"school {school_id}: lake table datasets.{table} cannot be read: {error}")
                 continue
             jobs.extend(Job(loader, number) for number in numbers if not loader.is_done(number, done))
     return jobs, problems

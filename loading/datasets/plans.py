@@ -158,8 +158,8 @@ class _School:
         self._planned.loaded += retire(runtime, self._cause, old, runtime.guard)
         parts = "pages" if after.width is None else "segments of its ids"
         self._planned.notes.append(
-            f"dataset {before.dataset}: its columns are others than so far, so all of it is read again, by "
-            f"{parts}; the rows that are held stay"
+            f"dataset {before.dataset}: its columns changed, so all of it is read again, by {parts}; "
+            "the stored rows stay"
         )
         return after
 
@@ -216,8 +216,8 @@ class _School:
         if before is None or before.width is not None or is_our_change or guard.allowed:
             return layout
         self._planned.notes.append(
-            f"dataset {before.dataset}: it is read by pages as before, though its segments can be asked "
-            f"for by now; to have it so, {guard.override}"
+            f"dataset {before.dataset}: it is still read by pages, though it can now be read by "
+            f"segments, which is faster; to read it by segments, {guard.override}"
         )
         return Layout(None)
 

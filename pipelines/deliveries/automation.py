@@ -30,7 +30,7 @@ def deliver_definitions(settings: Settings) -> dg.Definitions:
             for outcome in deliver(settings, settings.school_ids):
                 context.log.info(summary(outcome))
                 sent += len(outcome.sent)
-                problems += outcome.problems
+                problems += [f"school {outcome.school_id}: {problem}" for problem in outcome.problems]
         except NotSent as error:
             problems.append(str(error))
         yield dg.MaterializeResult(metadata={"mails": sent})

@@ -122,7 +122,8 @@ def _due(
             outcome.logged.append(teacher_id)
         elif state == "begun":
             outcome.problems.append(
-                f"teacher {teacher_id}: an interrupted mail may have arrived, so it is not sent again"
+                f"teacher {teacher_id}: an interrupted mail may have arrived, so it is not sent again. "
+                "The next generation is sent; ask the teacher if this one matters"
             )
         elif number is None or number not in addresses:
             outcome.without_address.append(teacher_id)
@@ -137,7 +138,7 @@ def _addresses(home: Path, con: duckdb.DuckDBPyConnection, outcome: Outcome) -> 
     """The addresses by staff number. Refused lines become problems of `outcome`. Raises NotSent."""
     path = addresses_file(home, outcome.school_id)
     if not os.path.lexists(path):
-        raise NotSent(f"{path} does not exist: it has the mail addresses of the teachers")
+        raise NotSent(f"{path} does not exist: write it, with the mail addresses of the teachers")
     try:
         addresses = addresses_of(home, con, outcome.school_id)
     except TableError as error:
@@ -182,7 +183,8 @@ def _send(
                 except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as error:
                     log.withdraw(*key)
                     outcome.problems.append(
-                        f"teacher {delivery.teacher_id}: the mail server refuses the mail ({_code(error)})"
+                        f"teacher {delivery.teacher_id}: the mail server refuses the mail ({_code(error)}): "
+                        f"check the address in {addresses_file(settings.home, school_id)}"
                     )
                 else:
                     log.finish(*key, now())

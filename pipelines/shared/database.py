@@ -88,8 +88,8 @@ class Database:
             self.notify(
                 Event(
                     "note",
-                    f"The database that workers share does not answer ({reason}). Until it does, this "
-                    f"process uses its last share of the rate, if any, and tokens of its own.",
+                    f"The database that workers share does not answer ({reason}): start Postgres. Until it "
+                    "answers, this process uses its last share of the rate, if any, and tokens of its own.",
                 )
             )
 

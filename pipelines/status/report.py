@@ -432,8 +432,11 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
                 f"Never loaded whole, of school {_ids(school.school_id for school in group)}: "
                 f"{', '.join(never)}. Numbers made of these are missing or incomplete."
             )
-    if any(school.quarantined for school in schools):
-        yield "Rows wait in quarantine: campus quarantine list; once mended, run campus quarantine replay."
+    if waiting := [school.school_id for school in schools if school.quarantined]:
+        yield (
+            f"Rows of school {_ids(waiting)} wait in quarantine: campus quarantine list shows them; once the "
+            "platform has corrected them, run campus quarantine replay."
+        )
     if os.access(store_path(settings.home), os.R_OK):
         yield from (note.words for note in roster_notes(settings.home))
     yield from _swipes_waiting(settings.home)

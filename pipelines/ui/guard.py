@@ -81,7 +81,11 @@ def refusal_of(scope: Scope) -> Refusal | None:
     if not path.isprintable() or ".." in path.split("/"):
         return Refusal(400, "there is no such path")
     if not _has_own_origin(headers) or (_is_from_another_site(headers) and not _opens_a_page(scope, headers)):
-        return Refusal(403, "the request is from a page of another site")
+        return Refusal(
+            403,
+            "the request is from a page of another site: open the UI at its own address; a proxy before the "
+            "UI must keep the Host header (deploy/nginx-ui.conf)",
+        )
     if scope["type"] == "websocket":
         return None if path == GRAPHQL else Refusal(404, f"only {GRAPHQL} takes a WebSocket")
     if scope["method"] in ("GET", "HEAD"):

@@ -36,7 +36,8 @@ class NoMutations(ASTValidationRule):
     def enter_operation_definition(self, node: OperationDefinitionNode, *_: object) -> None:
         """Check an operation of a document."""
         if node.operation is OperationType.MUTATION:
-            self.report_error(GraphQLError("This UI is read-only: start it with --allow-launch", node))
+            message = "This UI is read-only: start it with campus ui --allow-launch, behind a login"
+            self.report_error(GraphQLError(message, node))
 
 
 class ReadOnlyWebserver(DagsterWebserver):  # type: ignore[type-arg]

@@ -294,7 +294,7 @@ def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guar
     quarantined = len(reading.quarantined)
     failures, warnings = list(reading.failures), list[str]()
     if quarantined:
-        note = f"{quarantined} of {reading.received} rows are in quality.quarantine"
+        note = f"{quarantined} of {reading.received} rows are in quality.quarantine (campus quarantine list)"
         too_many = quarantined > guard.quarantine_share * reading.received
         (failures if too_many else warnings).append(note)
     if not table.is_snapshot and any(bad.key is None for bad in reading.quarantined):

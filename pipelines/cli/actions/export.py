@@ -93,7 +93,10 @@ def _addresses(settings: Settings, school_ids: Sequence[int] | None) -> dict[int
         for school_id in school_ids or [school.id for school in published_schools(con)]:
             path = addresses_file(settings.home, school_id)
             if not os.path.lexists(path):
-                print_error(f"{path} does not exist: the staff of school {school_id} have no addresses")
+                print_error(
+                    f"{path} does not exist: the staff of school {school_id} have no addresses. Write it, or "
+                    "set exports.oneroster.email of campus.yaml otherwise"
+                )
                 continue
             read = addresses_of(settings.home, con, school_id)
             for line, reason in read.refused:

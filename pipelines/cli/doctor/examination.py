@@ -62,7 +62,8 @@ async def _examine(settings: Settings, rediscover: bool) -> AsyncIterator[Findin
     for name in plain_http(settings):
         yield Finding(
             None,
-            f"{name} begins with http://, as CAMPUS_ALLOW_HTTP allows: others on the network can read it.",
+            f"{name} begins with http://, as CAMPUS_ALLOW_HTTP allows: others on the network can read what "
+            "is sent. Use https://, unless you trust the whole network.",
         )
     try:
         check_home(settings)

@@ -20,7 +20,7 @@ from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from campus.sources.gathered import Account, Collector
@@ -56,6 +56,12 @@ def planned(ids: Sequence[int], *, sorts: bool = True) -> tuple[Layout, int]:
             shown = [{"id": record_id} for record_id in matching_ids[: int(query["per_page"])]]
             return answer(shown, x_pagination_total_count=str(len(matching_ids)))
         return answer([{"id": record_id} for record_id in matching_ids[: int(query["limit"])]])
+
+    return layout_of(records)
+
+
+def layout_of(records: Callable[[Request], bytes]) -> tuple[Layout, int]:
+    """The layout of a new dataset with these answers, and how many requests it took."""
 
     async def ask() -> tuple[Layout, int]:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
@@ -125,6 +131,16 @@ def test_every_record_is_in_a_segment_and_holes_cost_nothing(clusters: list[tupl
 def test_a_platform_that_does_not_sort_cannot_be_leaped_through(ids: Sequence[int]) -> None:
     layout, _ = planned(ids, sorts=False)
     assert layout == Layout(None, why="the platform ignores sort")
+
+
+def test_a_list_without_an_end_is_read_again_later() -> None:
+    """Sorted by id, the list has rows; sorted the other way, it has none."""
+
+    def records(request: Request) -> bytes:
+        return answer([] if request.query.get("sort", "").startswith("-") else [{"id": 1}])
+
+    with pytest.raises(UnexpectedAnswer, match=r"has no end\. .*or the platform is not well: sync again"):
+        layout_of(records)
 
 
 @pytest.mark.parametrize("ids", [[0], [-7], [5000]])

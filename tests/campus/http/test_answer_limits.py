@@ -32,7 +32,8 @@ def test_a_bomb_is_not_unpacked(encoding: str) -> None:
     async def test() -> None:
         async with Platform(on_get=lambda request: answer(bomb, content_encoding=encoding)) as platform:
             tracemalloc.start()
-            with pytest.raises(UnexpectedAnswer, match=r"students for school 101: .* 4 MB.*max_answer_mb"):
+            advice = "If the platform may send so much, raise platform.max_answer_mb of campus.yaml"
+            with pytest.raises(UnexpectedAnswer, match=rf"students for school 101: .* 4 MB.*{advice}"):
                 await ask(platform)
             _, most = tracemalloc.get_traced_memory()
             tracemalloc.stop()

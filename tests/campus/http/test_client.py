@@ -252,8 +252,14 @@ def test_a_retry_after_beyond_the_cap_fails_at_once() -> None:
         (404, b"", NotFound, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api"),
         (422, {"errors": {"semester_id": ["is required"]}}, Refused, "is required"),
         (418, b"plain\nwords", Refused, "plain words"),
-        (302, b"", Refused, "CAMPUS_BASE_URL"),
-        (401, {}, Unauthorized, "CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"),
+        (302, b"", Refused, "Redirects are not followed: set CAMPUS_BASE_URL to the final address"),
+        (405, b"", Refused, "Another service seems to answer here: check CAMPUS_BASE_URL"),
+        (
+            401,
+            {},
+            Unauthorized,
+            "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET",
+        ),
     ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(

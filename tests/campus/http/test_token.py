@@ -345,14 +345,14 @@ def test_a_403_may_mean_an_expired_token() -> None:
     ],
 )
 def test_wrong_credentials_name_their_settings(status: int, body: object) -> None:
+    advice = "The platform refuses the credentials: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
+
     async def test() -> None:
         async with Platform() as platform:
             platform.on_token = lambda _: answer(body, status)
             async with Client(platform.config(), SCOPES) as client:
                 for _ in range(3):
-                    with pytest.raises(
-                        PlatformUnavailable, match="CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
-                    ):
+                    with pytest.raises(PlatformUnavailable, match=advice):
                         await get(client)
         assert len(platform.posts) <= 7
         assert not platform.gets

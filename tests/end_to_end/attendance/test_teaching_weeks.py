@@ -107,7 +107,8 @@ def test_a_setting_that_disagrees_is_told_and_loses_nothing(
     before = {row["id"] for row in school.held("attendance_records")}
     with_rule(school, weeks_begin="monday")
     message = notes(school.discover())
-    assert "counted by the rule 'monday' (setting)" in message and "attendance.weeks_begin" in message
+    assert "teaching weeks are counted by the rule 'monday' (setting)" in message
+    assert "set attendance.weeks_begin in campus.yaml to auto" in message
     assert run_doctor(school.settings) == 1
     shown = capsys.readouterr().out
     assert "counted by the rule 'monday' (setting)" in shown and "fits first_day" in shown

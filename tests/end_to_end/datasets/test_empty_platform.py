@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from loading.discovery.schools import NO_SCHOOLS
 from pipelines.settings.options import DatasetOptions
 from tests.kits.worlds.dataset_world import Published, differences, sync
 from tests.kits.worlds.world import World
@@ -31,6 +30,10 @@ def test_rows_stay_while_the_platform_lists_nothing(
     load = synced.load(select=None, full=full, school_ids=school_ids, options=options)
     synced.platform.set_faults()
     assert load.problems and load.total("vanished") == load.total("deleted") == 0
-    assert (load.problems == [NO_SCHOOLS]) is (school_ids is None), "nothing else is read then"
+    no_schools = (
+        "the platform lists no schools. Nothing is read, and all rows stay. Ask its operator, or set "
+        "CAMPUS_SCHOOL_IDS."
+    )
+    assert (load.problems == [no_schools]) is (school_ids is None), "nothing else is read then"
     assert Published(synced).rows("big_scores") == before
     assert sync(synced, **OPTIONS).problems == [] and differences(synced) == {}

@@ -1,5 +1,6 @@
 """Datasets of a platform that misbehaves, of one that changes meanwhile, and a sync that is killed."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -105,12 +106,18 @@ def test_what_is_read_by_pages_goes_to_segments_at_the_operators_word_alone(scho
     school.platform.set_faults()
     assert sync(school, include=include, segment_rows=WIDTH).problems == []
     assert planned(school)["library_loans"].mode == "pages"
-    assert "library_loans: it is read by pages as before" in discovered(school)["notes"]
+    notes = discovered(school)["notes"]
+    assert "library_loans: it is still read by pages, though it can now be read by segments" in notes
     assert differences(school) == {}
 
     assert sync(school, include=include, segment_rows=WIDTH, accept_vanished=True).problems == []
     assert planned(school)["library_loans"].mode == "segments"
     assert differences(school) == {}
+
+    school.platform.set_faults({"kind": "status", "status": 422, "path": records, "times": 1})
+    [problem] = sync(school, include=include, segment_rows=WIDTH).problems
+    assert re.search("dataset 'library_loans': its segments cannot be asked for, as .*status 422", problem)
+    assert planned(school)["library_loans"].mode == "segments"
 
 
 def test_a_table_that_is_damaged_is_named_and_the_others_load(school: World) -> None:
@@ -119,7 +126,7 @@ def test_a_table_that_is_damaged_is_named_and_the_others_load(school: World) -> 
     school.platform.update("datasets/big_scores", 10, parent=101, remark="jetzt")
     with damaged(school, "course_catalog"):
         [problem] = again(school).problems
-    assert "school 101: datasets.course_catalog of the lake cannot be read: " in problem
+    assert "school 101: lake table datasets.course_catalog cannot be read: " in problem
     assert differences(school).keys() == {"course_catalog"}
     assert again(school).problems == []
     assert differences(school) == {}

@@ -156,6 +156,10 @@ def test_a_home_whose_keys_nothing_told_mends_itself(
         assert again(world).problems == []
     assert segments_of(world) == {}
     assert again(world).problems == []
+    columns_changed = (
+        "dataset big_scores: its columns changed, so all of it is read again, by segments of its ids"
+    )
+    assert columns_changed in discovered(world)["notes"]
     assert differences(world) == {}
     # Those that have an id; of what is empty nothing tells that it has one.
     by_id = plain.keys() - {"library_loans", "empty_awards"}

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,13 @@ from unittest.mock import patch
 import openpyxl
 import pytest
 
+from campus.files.table_file import TableError
 from loading.connection.runtime import Cause
-from loading.inputs import load_inputs
+from loading.inputs import load_inputs, read_inputs
 from loading.slices.commit import in_words
 from tests.kits.programs.command_line import campus
 from tests.kits.worlds.world import World
+from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import now
 
 ONLY_INPUTS = 'key:"raw/interventions"'
@@ -181,12 +184,19 @@ def test_file_that_is_gone_leaves_its_rows(home: World) -> None:
     assert problem(home) == ""
 
 
+def test_students_are_loaded_before_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "interventions.csv"
+    message = f"{path}: the students of school {SCHOOL} are not loaded yet: run campus sync --school {SCHOOL}"
+    with pytest.raises(TableError, match=f"^{re.escape(message)} first$"):
+        read_inputs(Lake(str(tmp_path / "lake")), SCHOOL, [path], dt.date(2026, 9, 1))
+
+
 def test_many_removed_lines_are_confirmed_first(home: World) -> None:
     people = students(home)[:10]
     write(home, HEADER, *map(line, people))
     assert problem(home) == ""
     write(home, HEADER)
-    assert "10 of 10 rows would be gone" in problem(home) and len(rows(home)) == 10
+    assert "10 of 10 rows would be gone (10 no longer sent, " in problem(home) and len(rows(home)) == 10
     assert problem(home, accept_vanished=True) == "" and rows(home) == []
 
 
@@ -308,7 +318,9 @@ def test_night_loads_them_and_says_what_is_wrong(tmp_path: Path, home: World) ->
     stray.write_text(HEADER)
     load = home.load(select=ONLY_INPUTS)
     assert {end.job for end in load.ends} == {"discovery", "inputs"} and len(rows(home)) == 1
-    assert f"1 files or links in {stray.parent} are not loaded: files belong into" in load.problems[0]
+    folder = stray.parent
+    message = f"1 files or links in {folder} are not loaded: files belong into {folder}/<school id>/"
+    assert message in load.problems[0]
     stray.unlink()
     write(home, HEADER)
     assert problem(home) == "" and rows(home) == []

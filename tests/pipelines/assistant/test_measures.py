@@ -6,7 +6,7 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from pipelines.measures import Filter, measured
+from pipelines.measures import Filter, Unanswerable, measured
 
 SMALL, REVEALING = "fewer than 5 students", "would reveal a group of fewer than 5 students"
 #: School, cohort, class, week, students.
@@ -74,6 +74,14 @@ def test_a_small_class_goes_with_the_next_of_its_cohort(con: duckdb.DuckDBPyConn
         "class 5": (90, 9, 10, 6, ""),
         "class 6": (90, 9, 10, 50, ""),
     }
+
+
+def test_a_measure_of_semesters_is_split_by_them(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("INSERT INTO quality.metrics VALUES ('at_risk_students', ['school', 'semester'], NULL)")
+    con.execute("CREATE MACRO marts.metric_at_risk_students() AS TABLE SELECT 1")
+    message = "at_risk_students counts anew in each semester: split it by semester too"
+    with pytest.raises(Unanswerable, match=message):
+        measured(con, "at_risk_students", ["school"], {}, (), personal=False)
 
 
 def test_filters_do_not_reveal_what_they_leave_out(con: duckdb.DuckDBPyConnection) -> None:

@@ -86,4 +86,6 @@ def test_what_no_command_handles_is_one_line(
     monkeypatch.setattr(os, "_exit", sys.exit)
     done = CliRunner().invoke(main, ["broken"])
     assert done.exit_code == status
+    interrupted = "interrupted: what is finished is kept; run the same command again for the rest"
+    assert (interrupted in done.stderr) is isinstance(error, KeyboardInterrupt)
     assert isinstance(done.exception, SystemExit)

@@ -260,6 +260,11 @@ def test_servers_without_a_network_are_all_named(tmp_path: Path, monkeypatch: py
     assert refused.exit_code == 2
     for host in ("kubernetes", "pg.example", "s3.amazonaws.com"):
         assert f"--egress {host}=NETWORK is missing" in refused.output
+    message = (
+        "--egress pg.example=NETWORK is missing, such as pg.example=203.0.113.7/32: a network policy names "
+        "no hosts"
+    )
+    assert message in " ".join(refused.output.split())
     assert "school.example=NETWORK" not in refused.output
 
 

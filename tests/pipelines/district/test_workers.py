@@ -1,6 +1,7 @@
 """Workers as processes, on a RabbitMQ and a Postgres: who gets which run, and what becomes of it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -161,6 +162,8 @@ def test_a_killed_child_is_reported_at_once(district: District) -> None:
     [process] = district.begun(run)
     os.kill(process, signal.SIGKILL)
     district.wait(lambda: district.status(run) == dg.DagsterRunStatus.FAILURE, "the worker reports it")
+    killed = re.compile("The process of this run on .* was killed, perhaps for lack of memory")
+    assert any(killed.search(entry.message) for entry in district.instance.all_logs(run))
     assert run not in Heartbeats(district.server.url).all()
     cancelled = district.launch()
     district.wait(lambda: district.begun(cancelled), "the worker takes the next run")

@@ -110,7 +110,8 @@ def test_a_platform_that_was_silent_at_two_is_told_of_at_seven(tmp_path: Path) -
     settings = settings_of(tmp_path).model_copy(update={"base_url": address})
     at = time.time() - five_hours
     (tmp_path / NOTE).write_text(json.dumps({"outage": True, "address": address, "since": at, "seen_at": at}))
-    assert "The platform did not answer" in status_of(settings).to_do[0]
+    silent = "The platform did not answer the last request: campus doctor tries again."
+    assert status_of(settings).to_do[0] == silent
     (tmp_path / NOTE).unlink()
     assert status_of(settings).to_do == [NOTHING_LOADED]
 

@@ -207,8 +207,10 @@ def test_own_thresholds_are_tried_then_published_and_a_wrong_file_stops_nothing_
     file.parent.mkdir()
     file.write_text("school_id,indicator,warning\n101,failed_courses,0\n101,lateness,1\n")
     before = published.settings.published.stat().st_ino
-    for command, status in (("build", 1), ("thresholds", 2)):
+    nothing_published = "nothing was published, and campus.duckdb is the last good one: "
+    for command, status, title in (("build", 1, nothing_published), ("thresholds", 2, "")):
         done = campus(published, command)
+        assert title in done.stderr
         assert (done.exit_code, "Traceback" in done.stderr) == (status, False)
         assert f"{file}, line 3: there is no such indicator; is it lateness_rate?" in done.stderr
     assert published.settings.published.stat().st_ino == before

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -119,7 +120,10 @@ def test_the_command_line_ends_with_status_1_and_names_the_holder(
     done = campus(settings.home, "sync", **environment)
     assert done.exit_code == 1
     [line] = done.stderr.splitlines()
-    assert f"is being written by campus sync (pid {holder.pid} on " in line
+    assert f"{settings.home} is being written by campus sync (pid {holder.pid} on " in line
+    assert re.search(
+        r" is being written by .*: wait for it to finish, or stop it; then run the command", line
+    )
 
 
 def test_a_run_whose_process_is_gone_is_closed_and_no_other(

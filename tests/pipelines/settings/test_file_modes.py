@@ -133,7 +133,10 @@ def test_doctor_names_dotenv_of_the_folder(tmp_path: Path) -> None:
     file.write_text("CAMPUS_SCHOOL_IDS=101\n")
     file.chmod(0o644)
     [finding] = examine_files(Settings(home=tmp_path / "home", read_from=(file,)))
-    assert finding.good is False and f"chmod 600 {file}" in finding.text
+    assert (finding.good, finding.text) == (
+        False,
+        f"Others can read {file}, which is for secrets: chmod 600 {file}",
+    )
 
 
 def test_doctor_looks_at_every_parent(tmp_path: Path) -> None:

@@ -265,7 +265,8 @@ def test_a_database_that_is_away_holds_nothing_up_and_is_said_once() -> None:
         asyncio.run(asked(platform, shared, events))
         asyncio.run(asked(platform, shared, events))
     notes = [event.message for event in events if event.kind == "note"]
-    assert len(notes) == 1 and "does not answer" in notes[0] and "tokens of its own" in notes[0]
+    assert len(notes) == 1 and "start Postgres" in notes[0] and "tokens of its own" in notes[0]
+    assert notes[0].startswith("The database that workers share does not answer (")
 
 
 def test_a_database_that_goes_away_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,8 +104,9 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     output = " ".join(capsys.readouterr().out.split())
     assert "To do: No load for more than 26 hours of school 102: check that the schedule" in output
     assert "To do: School 103 was never loaded: run campus sync, or correct the id." in output
-    assert "To do: Slices of school 102 could not be loaded" in output
-    assert "campus quarantine list" in output and "张三" not in output and "never" in output
+    assert "To do: Slices of school 102 could not be loaded, for the reasons above; " in output
+    assert "To do: Rows of school 101 wait in quarantine: campus quarantine list" in output
+    assert "张三" not in output and "never" in output
     # The UI says the same.
     page = str(metadata_of(status_of(settings))["status"].value)
     to_do = status_of(settings).to_do

@@ -19,8 +19,10 @@ NAVIGATION = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")]
 CROSS_SITE = ("sec-fetch-site", "cross-site")
 
 
-def answer(method: str, path: str, headers: Pairs, hosts: Iterable[str] = ()) -> tuple[int, dict[str, str]]:
-    """Send a request, or open a WebSocket, through the guard: the status and the headers of the response."""
+def answer(
+    method: str, path: str, headers: Pairs, hosts: Iterable[str] = ()
+) -> tuple[int, dict[str, str], str]:
+    """Send a request, or open a WebSocket, through the guard: status, headers and text of the response."""
     kind = "websocket" if method == "WEBSOCKET" else "http"
     scope: dict[str, Any] = {
         "type": kind,
@@ -42,7 +44,8 @@ def answer(method: str, path: str, headers: Pairs, hosts: Iterable[str] = ()) ->
 
     app = guarded(PlainTextResponse("the application"), allowed_hosts("127.0.0.1", hosts))
     asyncio.run(app(scope, receive, send))
-    return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    received = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], received, sent[1]["body"].decode()
 
 
 @pytest.mark.parametrize(
@@ -127,6 +130,17 @@ def test_what_others_can_send_is_refused(method: str, path: str, headers: Pairs)
     assert 400 <= answer(method, path, headers)[0] < 500
 
 
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ([HOST, JSON, FOREIGN], "the request is from a page of another site: open the UI at its own address"),
+        ([("host", "evil.example:3000"), JSON], "Invalid host header"),
+    ],
+)
+def test_a_refusal_names_its_reason(headers: Pairs, message: str) -> None:
+    assert message in answer("POST", "/graphql", headers)[2]
+
+
 def test_settings_name_further_hosts() -> None:
     headers = [("host", "campus.school.example"), ("origin", "https://campus.school.example"), JSON]
     assert answer("POST", "/graphql", headers)[0] == 400
@@ -135,7 +149,7 @@ def test_settings_name_further_hosts() -> None:
 
 def test_no_other_site_frames_a_page() -> None:
     for headers in ([HOST], [HOST, FOREIGN]):
-        _, received = answer("GET", "/", headers)
+        _, received, _ = answer("GET", "/", headers)
         assert (
             received["x-frame-options"] == "DENY"
             and "frame-ancestors 'none'" in received["content-security-policy"]

@@ -128,7 +128,10 @@ def test_rows_in_quarantine_are_left_out_and_the_others_replaced(lake: Lake) -> 
     take(lake, 0, table, {"total": 1}, {"total": 2})
     bad = BadRow(None, "total: expected a whole number", '{"total": 1.7}', "page 1")
     outcome = take(lake, 1, table, {"total": 3}, quarantined=(bad,), guard=Guard(allowed=True))
-    assert (outcome.status, outcome.message) == ("failed", "1 of 2 rows are in quality.quarantine")
+    assert (outcome.status, outcome.message) == (
+        "failed",
+        "1 of 2 rows are in quality.quarantine (campus quarantine list)",
+    )
     assert published(lake, table, query="SELECT total FROM reports.ranks__501") == [(3,)]
 
 

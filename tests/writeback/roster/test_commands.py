@@ -152,7 +152,8 @@ def test_a_plan_that_was_edited_writes_nothing(town: Town) -> None:
     path.write_text(path.read_text().replace("新生20", "别人"))
     done = roster(town, "apply", str(path))
     assert done.exit_code == 2
-    assert "was edited, renamed, or made elsewhere: make a new plan" in done.output
+    message = f"the plan {path.stem} was edited, renamed, or made elsewhere: make a new plan"
+    assert message in " ".join(done.output.split())
     assert written(town) == 0
 
 

@@ -47,7 +47,7 @@ def test_three_parts_given_up_in_a_row_are_an_outage_and_end_what_follows() -> N
         (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "has sent no usable answer for .*a broken answer"),
         (answer("<html>", content_type="text/html"), "has sent no usable answer for .*an HTML page"),
         (answer({}, 501), "has sent no usable answer for .*status 501"),
-        (RESET, "has not responded for .*connection"),
+        (RESET, "has not responded for .* s: .*connection"),
     ],
     ids=["another protocol", "a page", "another server", "nothing"],
 )

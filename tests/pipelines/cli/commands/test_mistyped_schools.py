@@ -88,7 +88,7 @@ def test_without_a_list_an_unknown_school_writes_nothing(
     district.platform.set_faults()
     assert ended.status == USAGE
     said = " ".join(capsys.readouterr().err.split())
-    assert "not known whether there is a school 999: the platform shows no semesters of it" in said
+    assert "it is not known whether there is a school 999: the platform shows no semesters of it" in said
     assert "/api/v1/schools: status 403" in said and "grants it user.read" in said
     assert "name the school in CAMPUS_SCHOOL_IDS if it is there. Nothing was loaded." in said
     assert state(district) == before

@@ -69,6 +69,18 @@ def test_a_wrong_clock_is_a_finding(hours: int, tmp_path: Path, capsys: pytest.C
         )
 
 
+def test_unlisted_schools_and_plain_http_are_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(b'[{"id": 101}]') as base_url:
+        settings = settings_for(tmp_path, base_url)
+        named = {"school_ids": (101, 999), "notify_url": SecretStr("http://chat.example/hook")}
+        run_doctor(settings.model_copy(update=named))
+    output = capsys.readouterr().out
+    assert "CAMPUS_SCHOOL_IDS names 999, and the platform lists 101: correct CAMPUS_SCHOOL_IDS" in output
+    assert "CAMPUS_NOTIFY_URL begins with http://, as CAMPUS_ALLOW_HTTP allows: others" in output
+
+
 def test_what_only_a_sync_finds_out_is_not_known_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,7 +76,9 @@ def test_what_became_of_events_is_said_with_the_reason(tmp_path: Path) -> None:
         inbox.measured(Misses(101, "scores", "101:20", 0, time.time(), 40, 10))
     words = said(settings)
     output = "\n".join(words)
-    assert "school 101: 1 events of 'permissions' are kept: no resource of ours" in output
+    assert (
+        "school 101: 1 events of 'permissions' are kept: no resource of ours is known by this name" in output
+    )
     assert "school 101: 1 events of 'grades' were given up and left to the next night: status 500." in output
     assert "school 101: 1 events of 'scores' are tried again: status 503." in output
     assert "1 events wait for Dagster's daemon" in output

@@ -159,7 +159,11 @@ def test_a_mail_that_is_too_large_is_not_sent(
     limited = settings_of(home, port, send="file", address=None, max_mail_mb=limit)
     assert run_deliver(limited, [SCHOOL], dry_run=False) == 1
     said = capsys.readouterr().err
-    assert f"teacher {class_teacher}: the mail is not sent" in said and "set send: link" in said
+    too_large = (
+        rf"teacher {class_teacher}: the mail is not sent, because it has [\d.]+ MB and "
+        f"exports.deliver.max_mail_mb is {limit:g}: set send: link"
+    )
+    assert re.search(too_large, said)
     assert "@" not in said and len(mails) == 1
     outcome = sent_by(everything)
     assert (outcome.sent, outcome.logged) == ([class_teacher], [other])
@@ -184,7 +188,10 @@ def test_a_refused_recipient_stops_no_other(home: Path) -> None:
     refused_id, number, _ = everybody[0]
     with mail_server(mails, refused=f"{number.lower()}@school.example") as port:
         outcome = sent_by(settings_of(home, port))
-    assert outcome.problems == [f"teacher {refused_id}: the mail server refuses the mail (550)"]
+    path = home / "inputs" / str(SCHOOL) / "readers.csv"
+    assert outcome.problems == [
+        f"teacher {refused_id}: the mail server refuses the mail (550): check the address in {path}"
+    ]
     assert outcome.sent and refused_id not in outcome.sent and len(mails) == len(outcome.sent)
     with mail_server(mails) as port:
         assert sent_by(settings_of(home, port)).sent == [refused_id], "it stays due"
@@ -210,7 +217,10 @@ def test_a_kill_between_two_mails_sends_none_twice(
     outcome = sent_by(settings_of(home, port))
     recipients = [message["To"] for message in parsed(mails)]
     assert len(set(recipients)) == len(recipients) == before + len(outcome.sent)
-    uncertain = [f"teacher {calls[1][1]}: an interrupted mail may have arrived, so it is not sent again"]
+    uncertain = [
+        f"teacher {calls[1][1]}: an interrupted mail may have arrived, so it is not sent again. The next "
+        "generation is sent; ask the teacher if this one matters"
+    ]
     assert outcome.problems == (uncertain if method == "finish" else [])
 
 
@@ -311,7 +321,8 @@ def test_problems_with_addresses_name_file_and_line(
     assert input_files(home, SCHOOL) == [], "it is no log of talks and measures"
     path.unlink()
     assert run_deliver(settings_of(home, port), [SCHOOL], dry_run=False) == 1
-    assert f"{path} does not exist" in capsys.readouterr().err
+    message = f"{path} does not exist: write it, with the mail addresses of the teachers"
+    assert message in capsys.readouterr().err
 
 
 def test_a_check_names_wrong_lines_and_no_address(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,6 +365,9 @@ def test_a_job_sends_the_mails_by_its_schedule(home: Path, port: int, mails: lis
     [event] = [event for event in done.all_events if event.is_step_materialization]
     assert event.step_materialization_data.materialization.metadata["mails"].value == len(mails) >= 2
     assert not done.success, "the second school has no addresses"
+    [failure] = [event.step_failure_data for event in done.all_events if event.is_step_failure]
+    second_school = f"school 2: {home}/inputs/2/readers.csv does not exist"
+    assert str(failure.user_failure_data.description).startswith(second_school)
 
 
 @pytest.mark.parametrize(

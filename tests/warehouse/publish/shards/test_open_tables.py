@@ -159,7 +159,11 @@ def test_columns_may_differ_and_types_must_agree(open_shards: Shards, tmp_path: 
     rows = pl.scan_delta(open_table(open_shards, catalog, "core.t")).select("school_id", "new").collect()
     assert set(rows.rows()) == {(1, None), (2, 2)}
     write_tables(open_shards, "0002", "CREATE TABLE core.t AS SELECT 2 AS school_id, 'x' AS old", tmp_path)
-    with pytest.raises(PublicationBroken, match=r"core\.t\.old: INTEGER in one shard, VARCHAR in another"):
+    message = (
+        r"core\.t\.old: INTEGER in one shard, VARCHAR in another, since different versions published them: "
+        "run `campus build`"
+    )
+    with pytest.raises(PublicationBroken, match=message):
         publish_tables(open_shards)
     assert read_catalog(open_shards)[0] == catalog
 
