@@ -149,20 +149,6 @@ pronouns; No; String
 """
 #: The tables of 1.1 that differ. Its files of marks are not written.
 TABLES_OF_1_1 = """
-[demographics]
-birthDate; No; Date
-sex; No; Enumeration; male | female
-americanIndianOrAlaskaNative; No; Enumeration; true | false
-asian; No; Enumeration; true | false
-blackOrAfricanAmerican; No; Enumeration; true | false
-nativeHawaiianOrOtherPacificIslander; No; Enumeration; true | false
-white; No; Enumeration; true | false
-demographicRaceTwoOrMoreRaces; No; Enumeration; true | false
-hispanicOrLatinoEthnicity; No; Enumeration; true | false
-countryOfBirthCode; No; String
-stateOfBirthAbbreviation; No; String
-cityOfBirth; No; String
-publicSchoolResidenceStatus; No; String
 [users]
 enabledUser; Yes; Enumeration; true | false
 orgSourcedIds; Yes; List of GUID References; orgs
@@ -180,6 +166,8 @@ agentSourcedIds; No; List of GUID References; users
 grades; No; String
 password; No; String
 """
+#: 1.1 has two of the words for a gender.
+SEX_OF_1_1 = "sex; No; Enumeration; male | female"
 SAME_IN_1_1 = ("academicSessions", "classes", "courses", "enrollments", "orgs")
 GUID = r"[0-9a-zA-Z._/@-]{1,255}"
 FORMATS = {
@@ -220,8 +208,10 @@ def _columns(line: str) -> Column:
 def tables(version: str) -> dict[str, list[Column]]:
     """The columns of each file, after the three that all have."""
     if version == "1.1":
-        same = {file: tables("1.2")[file] for file in SAME_IN_1_1}
-        return same | _sections(TABLES_OF_1_1)
+        later, sex = tables("1.2"), _columns(SEX_OF_1_1)
+        same = {file: later[file] for file in SAME_IN_1_1}
+        demographics = [sex if column.name == sex.name else column for column in later["demographics"]]
+        return same | {"demographics": demographics} | _sections(TABLES_OF_1_1)
     return _sections(TABLES)
 
 
