@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.identifiers import listed, literal, quoted
+from warehouse.identifiers import listed, literal, quoted, relation
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,10 +59,10 @@ def write_schema(con: duckdb.DuckDBPyConnection, path: Path, dialect: Dialect) -
             rule = "PRIMARY KEY" if kind == "primary key" else "UNIQUE"
             lines[table].append(f"{rule} ({listed(columns)})")
             continue
-        target = f"{quoted(to_schema)}.{quoted(to_name)} ({listed(to_columns)})"
+        target = f"{relation(f'{to_schema}.{to_name}')} ({listed(to_columns)})"
         needed[table] |= {(to_schema, to_name)} - {table}
         if dialect == "duckdb" and (schema != to_schema or name == to_name):
-            comments[f"{_relation(table)}.{quoted(columns[-1])}"].append(
+            comments[f"{relation('.'.join(table))}.{quoted(columns[-1])}"].append(
                 f"({', '.join(columns)}) refers to {to_schema}.{to_name} ({', '.join(to_columns)})"
             )
         else:
@@ -70,14 +70,10 @@ def write_schema(con: duckdb.DuckDBPyConnection, path: Path, dialect: Dialect) -
     statements = [f"CREATE SCHEMA {schema};" for schema in ("core", "marts")]
     for table in TopologicalSorter(needed).static_order():
         body = ",\n    ".join(lines[table])
-        statements.append(f"CREATE TABLE {_relation(table)} (\n    {body}\n);")
+        statements.append(f"CREATE TABLE {relation('.'.join(table))} (\n    {body}\n);")
     statements += [
         f"COMMENT ON COLUMN {column} IS {literal('; '.join(references))};"
         for column, references in comments.items()
     ]
     path.write_text("\n".join(statements) + "\n", encoding="utf-8")
     return len(tables)
-
-
-def _relation(table: tuple[str, str]) -> str:
-    return ".".join(map(quoted, table))

@@ -35,6 +35,8 @@ CATALOG = """
     WHERE column_name IS NOT NULL
     ORDER BY schema_name, table_name, position
 """
+#: The refusal of a path where a file is.
+TAKEN = "{} exists already: name another file, or give --force"
 
 
 class ExtractRefused(Exception):

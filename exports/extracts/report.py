@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from exports.extracts.coarse import SCHEMA, Coarsening
-from exports.extracts.plan import ExtractRefused, Protection
+from exports.extracts.plan import TAKEN, ExtractRefused, Protection
 from warehouse.identifiers import quoted, relation
 from warehouse.privacy import SMALL_GROUP
 
@@ -82,7 +82,7 @@ def check_report_place(path: Path, *, replace: bool) -> None:
     if path.suffix != SUFFIX:
         raise ExtractRefused(f"{path}: a report is a JSON file; name it *{SUFFIX}")
     if path.exists() and not replace:
-        raise ExtractRefused(f"{path} exists already: name another file, or give --force")
+        raise ExtractRefused(TAKEN.format(path))
     if path.exists() and '"students_found_by_days_of_absence"' not in path.read_text(encoding="utf-8"):
         raise ExtractRefused(f"{path} is not a report on an extract, and is not replaced: name another file")
 

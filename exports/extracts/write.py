@@ -12,7 +12,7 @@ import duckdb
 
 from exports.extracts.coarse import coarsen, plan_coarse
 from exports.extracts.names import blanked, labels_that_name, names_of_people
-from exports.extracts.plan import Column, ExtractRefused, Protection, Request, Table, condition, plan
+from exports.extracts.plan import TAKEN, Column, ExtractRefused, Protection, Request, Table, condition, plan
 from exports.extracts.report import Report, report_on
 from exports.source import MEMORY_MB
 from exports.suppression import FLAG
@@ -124,7 +124,7 @@ def check_place(path: Path, *, replace: bool) -> None:
     if path.is_symlink():
         raise ExtractRefused(f"{path} is a link: name the file itself")
     if path.exists() and not replace:
-        raise ExtractRefused(f"{path} exists already: name another file, or give --force")
+        raise ExtractRefused(TAKEN.format(path))
     if path.exists() and not is_extract(path):
         raise ExtractRefused(f"{path} is not an extract, and is not replaced: name another file")
 
@@ -141,7 +141,7 @@ def is_extract(path: Path) -> bool:
 
 def _put_beside(finished: Path, target: Path) -> None:
     """Move a finished file to a free place. Raises ExtractRefused where a file exists meanwhile."""
-    taken = f"{target} exists already: name another file, or give --force"
+    taken = TAKEN.format(target)
     flush(finished)
     try:
         os.link(finished, target)
