@@ -11,15 +11,14 @@ import duckdb
 from warehouse.identifiers import literal, quoted
 from warehouse.metrics import catalogue
 from warehouse.privacy import SMALL_GROUP
-from warehouse.publish.metrics import query_of
+from warehouse.publish.metrics import limits, query_of
 from warehouse.small_groups import hidden_groups, is_few
 
 NOT_KNOWN = "not known"
-PERSONAL = "{} shows single people: it needs --personal, or mcp.personal of campus.yaml for an assistant"
+SINGLE_PEOPLE = "{} shows single people: it needs --personal, or mcp.personal of campus.yaml for an assistant"
 #: The last columns of a measure's query.
 NUMBERS = ("value", "students", "numerator", "denominator")
 STUDENTS = NUMBERS.index("students") - len(NUMBERS)
-COMPARISONS = {"since": ">=", "until": "<="}
 SMALL = "fewer than {} students"
 REVEALING = "would reveal a group of fewer than {} students"
 MACROS = """
@@ -78,12 +77,11 @@ def measured(
         personal: Whether groups may be single people.
 
     Raises Unanswerable, duckdb.Error."""
-    time_column = _check(con, name, by, days, filters, personal=personal)
-    conditions = [
-        f"{time_column} {COMPARISONS[key]} DATE {literal(day.isoformat())}" for key, day in days.items()
-    ]
+    _check(con, name, by, days, filters, personal=personal)
+    parameters = {key: literal(day.isoformat()) for key, day in days.items()}
     if schools:
-        conditions.append(f"school_id IN ({', '.join(map(str, sorted(schools)))})")
+        parameters["schools"] = str(sorted(schools))
+    conditions = limits(name, parameters)
     filter_conditions = [filter_.condition for filter_ in filters]
     columns, rows = _groups(con, name, by, [*conditions, *filter_conditions])
     is_personal = any(map(_is_personal, by)) or any(
@@ -185,8 +183,7 @@ def _check(
     filters: Sequence[Filter],
     *,
     personal: bool,
-) -> str | None:
-    """The column with the day of a row; None: rows have none. Raises Unanswerable, duckdb.Error."""
+) -> None:
     measures: dict[str, tuple[list[str], str | None]] = {
         metric: (dimensions, time_column)
         for metric, dimensions, time_column in con.execute(
@@ -204,13 +201,13 @@ def _check(
         if dimension not in dimensions:
             raise Unanswerable(f"{name} cannot be split by {dimension}; {_near(dimension, dimensions)}")
         if _is_personal(dimension) and not personal:
-            raise Unanswerable(PERSONAL.format(f"a split by {dimension}"))
+            raise Unanswerable(SINGLE_PEOPLE.format(f"a split by {dimension}"))
     columns = {column for dimension in dimensions for column in catalogue().dimensions[dimension].columns}
     for column in (filter_.column for filter_ in filters):
         if column not in columns:
             raise Unanswerable(f"{name} cannot be filtered by {column}; {_near(column, sorted(columns))}")
         if column in _personal_columns() and not personal:
-            raise Unanswerable(PERSONAL.format(f"a filter on {column}"))
+            raise Unanswerable(SINGLE_PEOPLE.format(f"a filter on {column}"))
     needs = catalogue().metrics[name].needs if name in catalogue().metrics else []
     if lacking := set(needs).difference(by):
         raise Unanswerable(f"{name} counts anew in each {min(lacking)}: split it by {min(lacking)} too")
@@ -220,7 +217,6 @@ def _check(
         raise Unanswerable(
             f"{name} has no days, so --since and --until do not apply; split it by semester instead"
         )
-    return time_column
 
 
 def _near(name: str, names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ CASE to choose the columns of a split, since the oldest DuckDB that reads the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -99,19 +99,26 @@ def _rows() -> list[dict[str, Any]]:
 
 def macro_of(name: str) -> str:
     """The statement that creates the table macro of a measure."""
-    base = catalogue().bases[catalogue().metrics[name].base]
-    parameters = ['"by" := []', "schools := NULL"]
-    conditions = ["(schools IS NULL OR list_contains(schools, school_id))"]
-    if base.time_column is not None:
-        parameters += ["since := NULL", "until := NULL"]
-        conditions += [
-            f"(since IS NULL OR {base.time_column} >= CAST(since AS DATE))",
-            f"(until IS NULL OR {base.time_column} <= CAST(until AS DATE))",
-        ]
+    names = ["schools"]
+    if catalogue().bases[catalogue().metrics[name].base].time_column is not None:
+        names += ["since", "until"]
+    parameters = [f"{BY} := []", *(f"{parameter} := NULL" for parameter in names)]
+    conditions = limits(name, {parameter: parameter for parameter in names})
     return f"""
         CREATE OR REPLACE MACRO marts.metric_{name}({", ".join(parameters)}) AS TABLE
         {query_of(name, BY, conditions)}
     """
+
+
+def limits(name: str, parameters: Mapping[str, str]) -> list[str]:
+    """The conditions of a measure for `schools`, `since` and `until`, by the SQL of each. Null: no limit."""
+    base = catalogue().bases[catalogue().metrics[name].base]
+    conditions = {
+        "schools": "({0} IS NULL OR list_contains({0}, school_id))",
+        "since": f"({{0}} IS NULL OR {base.time_column} >= CAST({{0}} AS DATE))",
+        "until": f"({{0}} IS NULL OR {base.time_column} <= CAST({{0}} AS DATE))",
+    }
+    return [conditions[parameter].format(sql) for parameter, sql in parameters.items()]
 
 
 def query_of(name: str, by: str, conditions: Sequence[str]) -> str:
