@@ -164,7 +164,8 @@ def _simulated(home: Path, seeds: list[int], sizes: list[int]) -> Iterator[tuple
     for seed in seeds:
         for students in sizes:
             settings = settings_apart(home / f"seed {seed} of {students}")
-            if not settings.published.exists():
+            published = settings.home / "campus.duckdb"
+            if not published.exists():
                 with running(schools=1, students=students, seed=seed) as platform:
                     address = {
                         "base_url": platform.base_url,
@@ -173,7 +174,7 @@ def _simulated(home: Path, seeds: list[int], sizes: list[int]) -> Iterator[tuple
                     }
                     if two_nights(settings.model_copy(update=address), platform):
                         raise RuntimeError(f"seed {seed} could not be loaded")
-            yield f"seed {seed}, {students} students", settings.published
+            yield f"seed {seed}, {students} students", published
 
 
 if __name__ == "__main__":

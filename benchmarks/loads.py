@@ -113,9 +113,9 @@ def _pages(marks: Table, rows: int, kind: str) -> Iterator[pa.RecordBatch]:
         ids = pa.array(np.arange(start, min(start + PAGE, rows)))
         rng = np.random.default_rng(start)
         texts = {
-            f"text_{number}": pc.binary_join_element_wise(
+            f"text_{number}": pc.binary_join_element_wise(  # type: ignore[call-overload]
                 f"text {number} of",
-                pa.array(rng.integers(0, 10 ** (number % 5 + 1), len(ids))).cast("string"),
+                pa.array(rng.integers(0, 10 ** (number % 5 + 1), len(ids))).cast(pa.string()),
                 " ",
             )
             for number in range(10)

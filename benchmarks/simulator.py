@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -74,9 +75,8 @@ async def send_all(base_url: str, token: str, targets: Sequence[str]) -> None:
     queue = list(reversed(targets))
     done = [loop.create_future() for _ in range(CONNECTIONS)]
     for future in done:
-        await loop.create_connection(
-            lambda f=future: Connection(queue, head, f), address.hostname, address.port
-        )
+        connect = partial(Connection, queue, head, future)
+        await loop.create_connection(connect, address.hostname, address.port)
     await asyncio.gather(*done)
 
 

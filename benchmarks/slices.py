@@ -132,8 +132,8 @@ def fill(lake: Lake, table: Table, stored: int) -> None:
             for slice_ in slices
         ]
         write_deltalake(lake.open(log), pa.Table.from_pylist(rows, schema=log.lake_schema), mode="append")
-    for log in (table, CHANGES, LOAD_LOG, STANDINGS):
-        lake.open(log).create_checkpoint()
+    for log_or_table in (table, CHANGES, LOAD_LOG, STANDINGS):
+        lake.open(log_or_table).create_checkpoint()
 
 
 def numbered_slices(stored: int) -> Iterator[Slice]:

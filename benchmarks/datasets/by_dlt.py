@@ -28,7 +28,7 @@ class IdSegment(BasePaginator):
 
     def update_request(self, request: Request) -> None:
         """Request the next page."""
-        request.params["id_egt"] = self._next
+        request.params["id_egt"] = self._next  # type: ignore[index]
 
 
 def arrow(job: Job) -> Loaded:

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse.publish.models.dbt_project import Build, compiled
 
-QUERIES = Path(__file__).parent / "by_hand"
+QUERIES = Path(__file__).parent / "queries"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ before. Every value is a function of the school and its own key.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -221,18 +222,18 @@ def _pieces(rows: pa.Table, size: int = 400_000) -> Iterator[pa.Table]:
 
 def _shaped(rows: pa.Table, schema: pa.Schema, school: int, semester: int) -> pa.Table:
     """The rows with all columns of the lake, in its types."""
-    same = {
+    same: dict[str, Any] = {
         "_school_id": school,
         "school_id": school,
         "_semester_id": semester,
         "semester_id": semester,
         "_synced_at": "2026-07-06 02:00:00",
     }
-    columns = []
+    columns: list[pa.ChunkedArray[Any]] = []
     for field in schema:
         if field.name in rows.column_names:
             column = rows[field.name]
         else:
-            column = pa.array([same.get(field.name)]).take(pa.repeat(0, rows.num_rows))
+            column = pa.chunked_array([pa.repeat(same.get(field.name), rows.num_rows)])
         columns.append(column.cast(field.type))
     return pa.table(columns, schema=schema)
