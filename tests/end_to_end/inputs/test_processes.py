@@ -58,7 +58,9 @@ def test_a_log_goes_from_a_file_to_the_board_and_is_forgotten(tmp_path: Path) ->
         links[1].unlink()
         output += run("build") + run("sql", "FROM quality.load_log", "--format", "csv")
         assert "hunter2" not in output and leaks(home, ["hunter2"], [20230101], skip=links) == []
-        assert output.count(f"{links[0]} is not read") > 2 and output.count(f"{links[1]} is not read") > 2
+        # `campus status` wraps its lines, also within a long path.
+        shown = "".join(output.split())
+        assert all(shown.count(f"{link}isnotread") > 2 for link in links)
         links[0].unlink()
 
         run("inputs", "template", str(tmp_path / "interventions.csv"), "--language", "zh")
