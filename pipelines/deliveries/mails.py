@@ -22,7 +22,7 @@ from exports.spreadsheet.sheets import Words
 from pipelines.cli.actions.export import export_options
 from pipelines.deliveries.addresses import addresses_file, addresses_of
 from pipelines.deliveries.log import DeliveryLog, opened_log
-from pipelines.notices.channels import NotSent, session
+from pipelines.notices.channels import NotSent, code_of, session
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.options import teacher_roles
 from pipelines.settings.settings import Settings
@@ -182,21 +182,14 @@ def _send(
                     server.send_message(message)
                 except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as error:
                     log.withdraw(*key)
+                    code = code_of(error)
                     outcome.problems.append(
-                        f"teacher {delivery.teacher_id}: the mail server refuses the mail ({_code(error)}): "
+                        f"teacher {delivery.teacher_id}: the mail server refuses the mail ({code}): "
                         f"check the address in {addresses_file(settings.home, school_id)}"
                     )
                 else:
                     log.finish(*key, now())
                     outcome.sent.append(delivery.teacher_id)
-
-
-def _code(error: smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseException) -> int:
-    """The server's code. Its text may quote the address."""
-    if isinstance(error, smtplib.SMTPResponseException):
-        return error.smtp_code
-    [(code, _)] = error.recipients.values()
-    return int(code)
 
 
 def _write_workbooks(settings: Settings, school_id: int) -> None:

@@ -4,10 +4,13 @@ The forms follow the services' own documentation. WeCom and DingTalk take `msgty
 Feishu takes `msg_type` and answers with `code`. All three answer with status 200, and code 0 means success.
 The generic form serves any other webhook: any 2xx means success."""
 
+import io
 import smtplib
+import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +20,10 @@ import httpx
 from pipelines.notices.notice import Notice
 from pipelines.settings.options import Form, MailOptions
 
+#: The time for one answer of a service.
 SECONDS = 15.0
+#: The most bytes of one answer of a mail server.
+LONGEST_ANSWER = 65_536
 #: WeCom refuses texts with more bytes.
 MOST_BYTES = 2000
 
@@ -63,7 +69,9 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
 def session(options: MailOptions, password: str | None) -> Iterator[smtplib.SMTP]:
     """A connection to the mail server with a login. Raises NotSent for any failure while it is open."""
     try:
-        with _connected(options) as server:
+        with ExitStack() as stack:
+            server = _connected(options)
+            stack.callback(_leave, server)
             if options.user:
                 server.login(options.user, password or "")
             yield server
@@ -78,8 +86,63 @@ def session(options: MailOptions, password: str | None) -> Iterator[smtplib.SMTP
             f"nothing was sent. An authority of your own is named in the environment, by SSL_CERT_FILE"
         ) from error
     except (OSError, smtplib.SMTPException) as error:
-        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise NotSent(f"{options.host}:{options.port} does not take the mail: {first_line}") from error
+        raise NotSent(f"{options.host}:{options.port} does not take the mail: {_cause(error)}") from None
+
+
+def code_of(error: smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused) -> int:
+    """The server's code. Its text is never shown: it may quote an address, or the password of the login."""
+    if isinstance(error, smtplib.SMTPResponseException):
+        return error.smtp_code
+    return next(iter(error.recipients.values()))[0]
+
+
+def _cause(error: OSError | smtplib.SMTPException) -> str:
+    """Why a mail was not taken, without a word of the server."""
+    if isinstance(error, smtplib.SMTPAuthenticationError):
+        code = code_of(error)
+        return f"it refuses the login ({code}): check notify.mail.user and CAMPUS_NOTIFY_PASSWORD"
+    if isinstance(error, (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)):
+        return f"it answers with code {code_of(error)}"
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+class _Answer(io.RawIOBase):
+    """What a server sends, as long as its answer does not take too long or grow too large."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._raw = connection.makefile("rb", buffering=0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Another answer begins."""
+        self._until, self._left = time.monotonic() + SECONDS, LONGEST_ANSWER
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Raises TimeoutError."""
+        if self._left <= 0 or time.monotonic() > self._until:
+            raise TimeoutError("its answer does not end")
+        read = self._raw.readinto(buffer)
+        self._left -= read or 0
+        return read
+
+
+class _LimitedAnswers(smtplib.SMTP):
+    """A connection to a server whose answers are limited. The library alone would read one without an end."""
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None:
+            assert self.sock is not None
+            self._answer = _Answer(self.sock)
+            self.file = io.BufferedReader(self._answer)
+        self._answer.begin()
+        return super().getreply()
+
+
+class _Encrypted(_LimitedAnswers, smtplib.SMTP_SSL):
+    """The same, encrypted from the first byte on."""
 
 
 def _connected(options: MailOptions) -> smtplib.SMTP:
@@ -88,8 +151,8 @@ def _connected(options: MailOptions) -> smtplib.SMTP:
     Raises OSError and smtplib.SMTPException, also if the server offers no encryption."""
     trusted = ssl.create_default_context()
     if options.security == "tls":
-        return smtplib.SMTP_SSL(options.host, options.port, timeout=SECONDS, context=trusted)
-    server = smtplib.SMTP(options.host, options.port, timeout=SECONDS)
+        return _Encrypted(options.host, options.port, timeout=SECONDS, context=trusted)
+    server = _LimitedAnswers(options.host, options.port, timeout=SECONDS)
     if options.security == "starttls":
         try:
             server.starttls(context=trusted)
@@ -97,6 +160,13 @@ def _connected(options: MailOptions) -> smtplib.SMTP:
             server.close()
             raise
     return server
+
+
+def _leave(server: smtplib.SMTP) -> None:
+    """End the session. What was sent is sent, whatever the server says to that."""
+    with suppress(OSError, smtplib.SMTPException):
+        server.quit()
+    server.close()
 
 
 def _json_object(answer: httpx.Response) -> dict[str, Any]:

@@ -52,12 +52,14 @@ def mail_server(
     starttls: bool = False,
     said: list[str] | None = None,
     refused: str = "",
+    go_on: str = "220 go on",
     before_answer: Callable[[str], None] = lambda _: None,
 ) -> Iterator[int]:
     """An SMTP server without encryption, or with it from the first byte on with this certificate and its key
     in one file; its port. `starttls`: encryption begins where the client asks for it. `mails` takes what
     comes, and `said` what a client says. `refused`: the address of a mailbox that is not there.
-    `before_answer` takes each line before its answer, and "." for a mail that was taken."""
+    `go_on`: the answer to STARTTLS. `before_answer` takes each line before its answer, and "." for a mail
+    that was taken."""
 
     class Handler(socketserver.StreamRequestHandler):
         def setup(self) -> None:
@@ -88,7 +90,7 @@ def mail_server(
                     self._say("235 welcome")
                     continue
                 if word == b"STAR":
-                    self._say("220 go on")
+                    self._say(go_on)
                     self._encrypt()
                     super().setup()
                     continue
