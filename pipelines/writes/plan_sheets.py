@@ -144,7 +144,7 @@ def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
     )
     notes = [Words(*texts) for texts in zip(plan.notes, plan.chinese_notes, strict=True)]
     return [
-        (Words("made at (China time)", "生成时间"), plan.made_at),
+        (Words("made at (China time)", "生成时间"), str(plan.made_at)),
         (Words("made of", "来源"), plan.source),
         (Words("for the platform", "平台"), plan.base_url),
         (Words("rows of the roster", "名册行数"), plan.rows),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -84,7 +84,7 @@ async def plan_roster(
         options.max_deleted_share,
         settings.options.safety.vanished_handful,
     )
-    made_at = now()
+    made_at = now().replace(microsecond=0)
     plan = make_plan(
         rows,
         refused,
@@ -93,7 +93,7 @@ async def plan_roster(
         plan_options,
         base_url=settings.base_url or "",
         school_id=school_id,
-        made_at=f"{made_at:%Y-%m-%d %H:%M:%S}",
+        made_at=made_at,
         source=roster.source,
         sha256=roster.sha256,
     )
@@ -209,8 +209,12 @@ def _check(settings: Settings, plan: Plan, name: str) -> None:
             f"make a new plan"
         )
     keep = settings.options.writes.keep_plans
-    if now() - datetime.fromisoformat(plan.made_at) > timedelta(days=keep):
-        raise PlanError(f"{name} was made more than {keep} days ago (writes.keep_plans): make a new plan")
+    age = now() - plan.made_at
+    if not timedelta(days=-1) < age <= timedelta(days=keep):
+        raise PlanError(
+            f"{name} was made more than {keep} days ago (writes.keep_plans), or in the future: "
+            f"make a new plan"
+        )
 
 
 def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:

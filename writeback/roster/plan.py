@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -65,7 +66,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     base_url: str = ""
     school_id: int
-    made_at: str
+    #: The platform's wall clock, without a zone.
+    made_at: Annotated[datetime, msgspec.Meta(tz=False)]
     #: The file of the roster, or the table of the warehouse.
     source: str
     #: The digest of the file; empty for a table.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ FIELDS = {
     ("boarding", 1): UserField(name="boarding", role=1, type=2, options=["走读", "住校"]),
     ("title", 2): UserField(name="title", role=2, type=1),
 }
-ABOUT = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "roster", "sha256": ""}
+ABOUT = {"school_id": SCHOOL, "made_at": datetime(2026, 11, 23, 8), "source": "roster", "sha256": ""}
 #: A user of whom nothing is known but what makes him one.
 NOTHING: Mapping[str, Any] = {
     "outer_id": None,

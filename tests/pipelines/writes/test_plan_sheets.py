@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def plan_of(rows: Sequence[Row]) -> Plan:
     lines = [columns, *([row.get(name, "") for name in columns] for row in rows)]
     table = table_of(enumerate(lines, 1), "roster")
     good, bad = read_rows(table, SCHOOL, {BLOOD.name}, Reading(), "roster")
-    about = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "r.csv", "sha256": ""}
+    about = {"school_id": SCHOOL, "made_at": datetime(2026, 11, 23, 8), "source": "r.csv", "sha256": ""}
     people = [person(), person(id=8, outer_id="s-8", usin="S8", name="走了")]
     return make_plan(good, bad, people, fields, PlanOptions(), **about)
 

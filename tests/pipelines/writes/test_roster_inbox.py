@@ -4,6 +4,7 @@ import csv
 import os
 import threading
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -257,7 +258,7 @@ def test_a_plan_waits_where_it_touches_a_great_part_of_a_role(
     )
     plan = Plan(
         school_id=SCHOOL,
-        made_at="",
+        made_at=datetime(2026, 11, 23),
         source="r.csv",
         sha256="",
         rows=5000,
@@ -452,7 +453,13 @@ def test_a_forged_plan_and_launch_write_nothing(town: World, tmp_path: Path) -> 
             after={"name": "forged"},
         )
     )
-    about = {"made_at": "2026-11-26 07:00:00", "source": "r.csv", "sha256": "", "unchanged": 0, "people": 0}
+    about = {
+        "made_at": datetime(2026, 11, 26, 7),
+        "source": "r.csv",
+        "sha256": "",
+        "unchanged": 0,
+        "people": 0,
+    }
     forged = Plan(
         base_url=town.platform.base_url,
         school_id=SCHOOL,

@@ -2,9 +2,11 @@
 
 import csv
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -12,6 +14,7 @@ from pipelines.cli.main import main
 from simulator.process import RunningSimulator, running
 from tests.kits.programs.processes import environment_for
 from tests.kits.writes.rosters import SCHOOL, Town, pupil
+from writeback.roster.plan_file import load_plan, save_plan
 
 CONFIG = """
 writes:
@@ -154,6 +157,17 @@ def test_a_plan_that_was_edited_writes_nothing(town: Town) -> None:
     assert done.exit_code == 2
     message = f"the plan {path.stem} was edited, renamed, or made elsewhere: make a new plan"
     assert message in " ".join(done.output.split())
+    assert written(town) == 0
+
+
+@pytest.mark.parametrize("days", [-2, 400])
+def test_a_plan_is_valid_for_its_days(town: Town, days: int) -> None:
+    """Also one with the seal of this home that somebody dated ahead."""
+    assert roster(town, "plan", str(file_of(town, pupil(20))), *SCHOOL_OF_ALL).exit_code == 0
+    plan = load_plan(town.home, the_plan(town).stem)
+    dated = msgspec.structs.replace(plan, made_at=plan.made_at - timedelta(days=days))
+    done = roster(town, "apply", str(save_plan(dated, town.home, "dated")), "--no-build")
+    assert done.exit_code == 2 and "days ago (writes.keep_plans), or in the future" in done.output
     assert written(town) == 0
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,14 @@ def applied(
             raise write
         return write or Written(200, None)
 
-    about = {"school_id": 101, "made_at": "", "source": "", "sha256": "", "rows": 1, "people": 1}
+    about = {
+        "school_id": 101,
+        "made_at": datetime(2026, 11, 23),
+        "source": "",
+        "sha256": "",
+        "rows": 1,
+        "people": 1,
+    }
     plan = Plan(unchanged=0, steps=(step,), gone=(), refused=(), **about)  # type: ignore[arg-type]
     applier = Applier(plan, people, send, {})  # type: ignore[arg-type]
     return asyncio.run(applier.apply()), len(sent)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,14 @@ def _changed(action: str, **fields: Any) -> Callable[[Plan], Plan]:
         (_changed("change", before={"Password": ""}, after={"Password": "x"}), "would write Password"),
         (_changed("create", after={"outer_id": "new-1", "role": 1, "id": 7}), "would write id"),
         (_changed("create", role=99), "no role that a roster has"),
+        (_changed("create", before={"name": "x"}), "creates another user than it names"),
+        (_changed("delete", after={"name": "x"}), "does not say whom it deletes"),
+        (
+            _changed("change", before={"name": "x"}, after={"phone": "1"}),
+            "does not say what was there before",
+        ),
+        (lambda of: msgspec.structs.replace(of, made_at="soon"), "is no plan"),
+        (lambda of: msgspec.structs.replace(of, made_at=datetime(2026, 11, 23, tzinfo=UTC)), "is no plan"),
     ],
 )
 def test_steps_that_no_plan_of_ours_has_are_refused(
