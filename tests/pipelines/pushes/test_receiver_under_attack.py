@@ -5,10 +5,13 @@ import resource
 import signal
 import socket
 import time
+import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -129,6 +132,37 @@ def test_unsigned_bodies_cost_little_memory(running: Running, size: int) -> None
         statuses = together.map(send, range(48))
         assert running.post(a_push(("updated", [1]))).status_code == 200
     assert set(statuses) <= ({413, 0} if size > 256_000 else {401, 503})
+    assert peak_mb(running) < MEMORY_MB
+
+
+def test_signed_pushes_and_their_replays_count_once_beside_strangers(running: Running) -> None:
+    """24 strangers send 4 MB each without a pause. A genuine push is sent eight times at once, as somebody
+    who recorded it would, and with a changed body, nonce, time and school."""
+    over, body = Event(), b'{"events":[' + b"1," * 2_000_000 + b"1]}"
+
+    def attack(_: int) -> int:
+        refused = 0
+        while not over.is_set():
+            with closing(connect(running)) as connection, suppress(ConnectionError):
+                connection.sendall(head(Content_Length=str(len(body))) + body)
+                refused += answer(connection)[0] == 413
+        return refused
+
+    with ThreadPoolExecutor(24) as strangers, ThreadPoolExecutor(8) as thieves:
+        attacks = strangers.map(attack, range(24))
+        for number in range(10):
+            genuine = a_push(("updated", [f"row {number}"]))
+            headers = headers_for(genuine)
+            replays = [thieves.submit(running.post, genuine, headers) for _ in range(8)]
+            assert {replay.result().status_code for replay in replays} == {200}
+            forged = [({**genuine, "id": str(uuid.uuid4())}, headers), (genuine, headers_for({}))]
+            forged += [(genuine, {**headers, name: "102"}) for name in ("X-Nonce", "X-School-Id")]
+            for push, sent in forged:
+                assert running.post(push, sent).status_code == 401
+        over.set()
+        assert sum(attacks) > 0
+    keys = Counter(key for event in running.held() for key in event.keys if str(key).startswith("row "))
+    assert keys == {f"row {number}": 1 for number in range(10)}
     assert peak_mb(running) < MEMORY_MB
 
 
