@@ -1,5 +1,6 @@
 """What `campus district kubernetes` prints is what Kubernetes and Dagster's launcher take."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -130,11 +131,42 @@ def test_each_container_requests_the_disk_that_it_needs(
     assert requests == {DAEMON: ["2Gi"], WEBSERVER: ["2Gi"], RUN: ["2Gi"], "build": ["7Gi"]}
 
 
-def test_no_tag_of_a_run_changes_its_pod(printed: str, tmp_path: Path) -> None:
+#: Tags by which whoever may launch runs would change a pod, and the field that a refusal names.
+FORGED_TAGS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "secret": (
+        "config",
+        {"container_config": {"env_from": [{"secret_ref": {"name": "campus-daemon"}}]}},
+        r"container_config\.env_from",
+    ),
+    "command": ("config", {"container_config": {"command": ["sh"]}}, r"container_config\.command"),
+    "account": ("config", {"pod_spec_config": {"service_account_name": DAEMON}}, "service_account_name"),
+    "disk of the node": (
+        "config",
+        {"pod_spec_config": {"volumes": [{"name": "node", "host_path": {"path": "/"}}]}},
+        "volumes",
+    ),
+    "egress of another role": (
+        "config",
+        {"pod_template_spec_metadata": {"labels": {"app": DAEMON}}},
+        "pod_template_spec_metadata",
+    ),
+    "retries": ("config", {"job_spec_config": {"backoff_limit": 9}}, "backoff_limit"),
+    "namespace": ("config", {"job_metadata": {"namespace": "kube-system"}}, "job_metadata"),
+    "memory": ("resource_requirements", {"limits": {"memory": "1Ti"}}, r"container_config\.resources"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_TAGS)
+def test_no_tag_of_a_run_changes_its_pod(printed: str, tmp_path: Path, name: str) -> None:
     """Whoever can launch runs could mount the Secret of another role."""
-    config = '{"container_config": {"env_from": [{"secret_ref": {"name": "campus-daemon"}}]}}'
-    with pytest.raises(Exception, match=r"container_config\.env_from"):
-        job_of(printed, tmp_path, {"dagster-k8s/config": config})
+    tag, value, field = FORGED_TAGS[name]
+    with pytest.raises(Exception, match=field):
+        job_of(printed, tmp_path, {f"dagster-k8s/{tag}": json.dumps(value)})
+
+
+def test_tags_that_change_nothing_leave_the_pod_as_it_is(printed: str, tmp_path: Path) -> None:
+    tags = {"dagster-k8s/config": '{"merge_behavior": "SHALLOW"}', "dagster/image": "evil.example/image"}
+    assert job_of(printed, tmp_path, tags) == job_of(printed, tmp_path)
 
 
 def test_the_ui_is_guarded_and_inside_its_pod(printed: str) -> None:
