@@ -10,6 +10,7 @@ from typing import Any
 from loading.pushes.names import resources_named
 from warehouse.forgetting.columns import MENTION_NAMES, SUBJECT_NAMES, V3
 from warehouse.forgetting.forgotten import Matcher
+from warehouse.forgetting.scrub import without
 from warehouse.forgetting.sqlite_rows import change_rows
 from warehouse.identifiers import folded
 
@@ -44,13 +45,16 @@ def keys_without(
 
 def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
     if isinstance(key, dict):
+        # A push may have whole rows for keys.
         return {
             name: _key_without(matcher, value, is_of_people=True)
             if folded(name) in SUBJECT_NAMES | MENTION_NAMES or (is_of_people and name == "id")
-            else value
+            else without(value, matcher, V3)
             for name, value in key.items()
         }
     if is_of_people and isinstance(key, int | str) and not isinstance(key, bool):
         substitute = matcher.find(V3, str(key).strip())
+        if substitute is None and isinstance(key, str):
+            substitute = matcher.identifies(key)
         return key if substitute is None else substitute
     return key
