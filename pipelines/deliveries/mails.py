@@ -22,7 +22,7 @@ from exports.spreadsheet.sheets import Words
 from pipelines.cli.actions.export import export_options
 from pipelines.deliveries.addresses import addresses_file, addresses_of
 from pipelines.deliveries.log import DeliveryLog, opened_log
-from pipelines.notices.channels import NotSent, code_of, session
+from pipelines.notices.channels import NotSent, cause_of, session
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.options import teacher_roles
 from pipelines.settings.settings import Settings
@@ -34,6 +34,9 @@ LINK_BODY = Words("Pages of your classes, published on {}:", "您所负责班级
 FILE_BODY = Words(
     "Workbooks of your classes, published on {}, are attached.", "附件为您所负责班级的工作簿（{}发布）。"
 )
+#: The answer to a command that a mail server carried out.
+OK = 250
+REFUSALS = (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException, smtplib.SMTPNotSupportedError)
 XLSX = ("application", "vnd.openxmlformats-officedocument.spreadsheetml.sheet")
 
 
@@ -164,7 +167,12 @@ def _send(
     with session(mail, secret.get_secret_value() if secret else None) as server:
         for delivery in due:
             key = (school_id, delivery.teacher_id, generation)
-            message = _message(settings, delivery, day)
+            try:
+                message = _message(settings, delivery, day)
+            except OSError as error:
+                problem = f"{error.filename} cannot be read: {error.strerror}"
+                outcome.problems.append(f"teacher {delivery.teacher_id}: {problem}")
+                continue
             if message is None:
                 outcome.problems.append(f"teacher {delivery.teacher_id}: nothing is exported yet")
                 continue
@@ -176,16 +184,18 @@ def _send(
                 )
                 continue
             # A connection that is lost shows before the log says that the mail was begun.
-            server.noop()
+            code, _ = server.noop()
+            if code != OK:
+                raise smtplib.SMTPServerDisconnected("it ends the session")
             if log.begin(*key, delivery.classes, now()):
                 try:
                     server.send_message(message)
-                except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as error:
+                except REFUSALS as error:
                     log.withdraw(*key)
-                    code = code_of(error)
+                    path = addresses_file(settings.home, school_id)
                     outcome.problems.append(
-                        f"teacher {delivery.teacher_id}: the mail server refuses the mail ({code}): "
-                        f"check the address in {addresses_file(settings.home, school_id)}"
+                        f"teacher {delivery.teacher_id}: the mail server refuses the mail "
+                        f"({cause_of(error)}): check the address in {path}"
                     )
                 else:
                     log.finish(*key, now())

@@ -32,7 +32,7 @@ def send_due_notice(settings: Settings) -> tuple[list[str], list[str]]:
 def send(settings: Settings, notice: Notice) -> tuple[list[str], list[str]]:
     """Send a message over every channel: the channels that took the message, and a line for each problem."""
     options = settings.options.notify
-    channels: dict[str, Callable[[], None]] = {}
+    channels: dict[str, Callable[[], str]] = {}
     if settings.notify_url:
         url = settings.notify_url.get_secret_value()
         channels["the webhook"] = lambda: post(url, options.form, notice)
@@ -43,9 +43,10 @@ def send(settings: Settings, notice: Notice) -> tuple[list[str], list[str]]:
     sent, problems = [], []
     for channel, deliver in channels.items():
         try:
-            deliver()
+            problem = deliver()
         except NotSent as error:
             problems.append(f"The message was not sent: {error}.")
         else:
             sent.append(channel)
+            problems += [f"The message was not sent to all: {problem}."] if problem else []
     return sent, problems

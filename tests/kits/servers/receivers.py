@@ -1,12 +1,13 @@
 """A webhook and a mail server that keep what they are sent."""
 
 import json
+import socket
 import socketserver
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,7 +20,7 @@ class Webhook:
 
     url: str
     received: list[Any] = field(default_factory=list)
-    answer: tuple[int, bytes] = (200, b"{}")
+    answer: tuple[int, bytes] = (200, b'{"errcode": 0, "code": 0}')
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def webhook() -> Iterator[Webhook]:
         def log_message(self, *_: Any) -> None:
             """Nothing on the screen."""
 
-    with _served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
         hook.url = f"http://127.0.0.1:{port}/send?key=0f9e8d7c"
         yield hook
 
@@ -51,63 +52,77 @@ def mail_server(
     *,
     starttls: bool = False,
     said: list[str] | None = None,
-    refused: str = "",
-    go_on: str = "220 go on",
+    answers: Callable[[str], str] = lambda _: "",
     before_answer: Callable[[str], None] = lambda _: None,
 ) -> Iterator[int]:
     """An SMTP server without encryption, or with it from the first byte on with this certificate and its key
-    in one file; its port. `starttls`: encryption begins where the client asks for it. `mails` takes what
-    comes, and `said` what a client says. `refused`: the address of a mailbox that is not there.
-    `go_on`: the answer to STARTTLS. `before_answer` takes each line before its answer, and "." for a mail
-    that was taken."""
+    in one file; its port.
+
+    starttls: encryption begins where the client asks for it. `mails` takes what comes, and `said` what a
+    client says. `answers` gives the answer to a line, to "." for a mail that was taken, and to "" for a new
+    connection; "": that of a server that takes everything. `before_answer` comes first."""
 
     class Handler(socketserver.StreamRequestHandler):
         def setup(self) -> None:
-            if not starttls:
-                self._encrypt()
+            if certificate is not None and not starttls:
+                self.request = encrypted(self.request, certificate)
             super().setup()
 
-        def _encrypt(self) -> None:
-            if certificate is not None:
-                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-                context.load_cert_chain(certificate)
-                self.request = context.wrap_socket(self.request, server_side=True)
-
         def handle(self) -> None:
-            self._say("220 here")
-            while line := self.rfile.readline():
-                word, is_encrypted = line[:4].upper(), isinstance(self.request, ssl.SSLSocket)
-                if said is not None:
-                    said.append(line.decode().strip())
-                before_answer(line.decode().strip())
-                if word == b"EHLO" and (starttls or is_encrypted):
-                    self._say(f"250-localhost\r\n250 {'AUTH PLAIN' if is_encrypted else 'STARTTLS'}")
-                    continue
-                if refused and line.startswith(b"rcpt TO") and refused.encode() in line:
-                    self._say(f"550 no mailbox {refused}")
-                    continue
-                if word == b"AUTH":
-                    self._say("235 welcome")
-                    continue
-                if word == b"STAR":
-                    self._say(go_on)
-                    self._encrypt()
-                    super().setup()
-                    continue
-                if word == b"DATA":
-                    self._say("354 go on")
-                    lines = list(iter(self.rfile.readline, b".\r\n"))
-                    mails.append(b"".join(lines).decode())
-                    before_answer(".")
-                self._say("221 bye" if word == b"QUIT" else "250 fine")
-                if word == b"QUIT":
-                    return
+            with suppress(OSError):
+                self._answer("", "220 here")
+                while line := self.rfile.readline():
+                    self._take(line.decode().strip())
 
-        def _say(self, words: str) -> None:
-            self.wfile.write(f"{words}\r\n".encode())
+        def _take(self, line: str) -> None:
+            word, is_encrypted = line[:4].upper(), isinstance(self.request, ssl.SSLSocket)
+            if said is not None:
+                said.append(line)
+            if word == "EHLO" and (starttls or is_encrypted):
+                self._answer(line, f"250-localhost\r\n250 {'AUTH PLAIN' if is_encrypted else 'STARTTLS'}")
+                return
+            usual = {"AUTH": "235 welcome", "STAR": "220 go on", "DATA": "354 go on", "QUIT": "221 bye"}
+            code = self._answer(line, usual.get(word, "250 fine"))
+            if word == "STAR" and certificate is not None:
+                self.request = encrypted(self.request, certificate)
+                super().setup()
+            if code == "354":
+                mails.append(b"".join(iter(self.rfile.readline, b".\r\n")).decode())
+                self._answer(".", "250 fine")
 
-    with _served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
+        def _answer(self, line: str, usual: str) -> str:
+            """Answer a line; the answer's code."""
+            before_answer(line)
+            answer = answers(line) or usual
+            self.wfile.write(f"{answer}\r\n".encode())
+            return answer[:3]
+
+    with served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
         yield port
+
+
+@contextmanager
+def babbling_server(certificate: Path, pieces: Callable[[], Iterator[bytes]]) -> Iterator[int]:
+    """An encrypted server that sends these pieces to whoever connects, and reads nothing; its port."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                connection = encrypted(self.request, certificate)
+                for piece in pieces():
+                    connection.sendall(piece)
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    with served(server) as port:
+        yield port
+
+
+def encrypted(connection: socket.socket, certificate: Path) -> ssl.SSLSocket:
+    """The server's side of an encrypted connection. certificate: with its key, in one file."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return context.wrap_socket(connection, server_side=True)
 
 
 def certificate_of(host: str, folder: Path) -> Path:
@@ -123,7 +138,8 @@ def certificate_of(host: str, folder: Path) -> Path:
 
 
 @contextmanager
-def _served(server: socketserver.TCPServer) -> Iterator[int]:
+def served(server: socketserver.TCPServer) -> Iterator[int]:
+    """Run a server during the block; its port."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -169,6 +169,17 @@ def test_a_mail_that_is_too_large_is_not_sent(
     assert (outcome.sent, outcome.logged) == ([class_teacher], [other])
 
 
+def test_an_unreadable_workbook_stops_no_other(home: Path, mails: list[str], port: int) -> None:
+    everything = settings_of(home, port, send="file", address=None)
+    [class_teacher, other] = [teacher_id for teacher_id, *_ in teachers(home)]
+    own = home / "exports" / f"site_{SCHOOL}" / "class-teacher" / str(class_teacher)
+    unreadable = own / "none" / "class.xlsx"
+    unreadable.mkdir(parents=True)
+    outcome = sent_by(everything)
+    assert outcome.sent == [other] and len(mails) == 1
+    assert outcome.problems == [f"teacher {class_teacher}: {unreadable} cannot be read: Is a directory"]
+
+
 def test_a_dry_run_sends_and_logs_nothing(
     home: Path, port: int, mails: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,15 +197,42 @@ def test_a_refused_recipient_stops_no_other(home: Path) -> None:
     mails: list[str] = []
     everybody = teachers(home)
     refused_id, number, _ = everybody[0]
-    with mail_server(mails, refused=f"{number.lower()}@school.example") as port:
+    address = f"{number.lower()}@school.example"
+
+    def answers(line: str) -> str:
+        return f"550 no mailbox {address}" if line.startswith("rcpt TO") and address in line else ""
+
+    with mail_server(mails, answers=answers) as port:
         outcome = sent_by(settings_of(home, port))
     path = home / "inputs" / str(SCHOOL) / "readers.csv"
     assert outcome.problems == [
-        f"teacher {refused_id}: the mail server refuses the mail (550): check the address in {path}"
+        f"teacher {refused_id}: the mail server refuses the mail (it answers with code 550): "
+        f"check the address in {path}"
     ]
     assert outcome.sent and refused_id not in outcome.sent and len(mails) == len(outcome.sent)
     with mail_server(mails) as port:
         assert sent_by(settings_of(home, port)).sent == [refused_id], "it stays due"
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "problem", "begun"),
+    [
+        # It was waiting for long, and ends the session before a mail was begun.
+        ("noop", "421 timeout exceeded", "it ends the session", 0),
+        # The server has the mail, so that it is not sent again.
+        (".", f"250 {'x' * 20_000}", "it does not speak SMTP", 1),
+    ],
+)
+def test_a_mail_counts_as_begun_once_the_server_may_have_it(
+    home: Path, command: str, answer: str, problem: str, begun: int
+) -> None:
+    mails: list[str] = []
+    with mail_server(mails, answers=lambda line: answer if line == command else "") as port:
+        outcome = sent_by(settings_of(home, port))
+        assert outcome.sent == [] and problem in outcome.problems[0] and len(mails) == begun
+    with mail_server(mails) as port:
+        outcome = sent_by(settings_of(home, port))
+    assert len(outcome.problems) == begun and len(outcome.sent) == len(teachers(home)) - begun
 
 
 @pytest.mark.parametrize("method", ["begin", "finish"])
