@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from loading.pushes.names import resources_named
-from warehouse.forgetting.columns import MENTION_NAMES, SUBJECT_NAMES, V3
+from warehouse.forgetting.columns import SUBJECT_NAMES, V3
 from warehouse.forgetting.forgotten import Matcher
-from warehouse.forgetting.scrub import without
+from warehouse.forgetting.scrub import anonymous, names_person, without
 from warehouse.forgetting.sqlite_rows import change_rows
 from warehouse.identifiers import folded
 
@@ -44,17 +44,28 @@ def keys_without(
 
 
 def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
+    """A key without the forgotten. A push may have whole rows for keys: all that a row says of a forgotten
+    person goes. None: a text that was a mark of one; then the whole slice is read."""
     if isinstance(key, dict):
-        # A push may have whole rows for keys.
+        ids = [value for name, value in key.items() if folded(name) in SUBJECT_NAMES]
+        ids += [key.get("id")] if is_of_people else []
+        persons = (substitute for id in ids if (substitute := _substitute(matcher, id)) is not None)
+        if (person := next(persons, None)) is not None:
+            return anonymous(key, person, matcher, V3)
         return {
-            name: _key_without(matcher, value, is_of_people=True)
-            if folded(name) in SUBJECT_NAMES | MENTION_NAMES or (is_of_people and name == "id")
-            else without(value, matcher, V3)
+            name: _key_without(
+                matcher,
+                value,
+                is_of_people=names_person(name) or (is_of_people and isinstance(value, dict)),
+            )
             for name, value in key.items()
         }
-    if is_of_people and isinstance(key, int | str) and not isinstance(key, bool):
-        substitute = matcher.find(V3, str(key).strip())
-        if substitute is None and isinstance(key, str):
-            substitute = matcher.identifies(key)
-        return key if substitute is None else substitute
-    return key
+    if isinstance(key, list):
+        return [_key_without(matcher, value, is_of_people=is_of_people) for value in key]
+    substitute = _substitute(matcher, key) if is_of_people else None
+    return without(key, matcher, V3) if substitute is None else substitute
+
+
+def _substitute(matcher: Matcher, id: Any) -> int | None:
+    is_id = isinstance(id, int | str) and not isinstance(id, bool)
+    return matcher.find(V3, str(id).strip()) if is_id else None

@@ -242,9 +242,9 @@ def without(value: Any, matcher: Matcher, generation: str, *, named: bool = Fals
     if isinstance(value, dict):
         substitute = _person_in(value, matcher, generation)
         if substitute is not None:
-            return _anonymous(value, substitute, matcher, generation)
+            return anonymous(value, substitute, matcher, generation)
         return {
-            matcher.cleaned_words(key): without(part, matcher, generation, named=_names_person(key))
+            matcher.cleaned_words(key): without(part, matcher, generation, named=names_person(key))
             for key, part in value.items()
         }
     if isinstance(value, list):
@@ -294,11 +294,12 @@ def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int 
     return None
 
 
-def _anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generation: str) -> dict[str, Any]:
+def anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generation: str) -> dict[str, Any]:
+    """An object that describes a forgotten person, with the substitute id, and without texts and lists."""
     new: dict[str, Any] = {}
     for key, part in value.items():
         if isinstance(part, dict):
-            new[key] = _anonymous(part, substitute, matcher, generation)
+            new[key] = anonymous(part, substitute, matcher, generation)
         elif key in ("id", "rid") or folded(key) in SUBJECT_NAMES:
             same = part is not None and matcher.find(generation, str(part).strip()) is not None
             new[key] = (
@@ -311,7 +312,8 @@ def _anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generat
     return new
 
 
-def _names_person(key: str) -> bool:
+def names_person(key: str) -> bool:
+    """Whether the values of a field or column of this name are ids of persons."""
     return folded(key) in SUBJECT_NAMES or folded(key) in MENTION_NAMES
 
 

@@ -16,3 +16,10 @@ def campus(folder: Path, *arguments: str, typed: str = "", **environment: str) -
     only = {"PATH": os.environ["PATH"], **environment}
     with chdir(folder), patch.dict(os.environ, only, clear=True):
         return CliRunner().invoke(main, arguments, typed, catch_exceptions=False, prog_name="campus")
+
+
+def output_of(folder: Path, *arguments: str, **environment: str) -> str:
+    """Run a command that ends well; what it said."""
+    result = campus(folder, *arguments, **environment)
+    assert result.exit_code == 0, result.output
+    return result.output

@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from campus.push.message import Push, PushedEvent
 from loading.pushes.inbox import Event, open_inbox
 from tests.kits.programs.processes import environment_for
 from tests.kits.pushes.signing import TOKEN, headers_for
@@ -56,3 +59,10 @@ def receiver(home: Path, **variables: str) -> Iterator[Running]:
             process.kill()
             process.wait()
             output.write(process.stdout.read() if process.stdout else "")
+
+
+def leave_push(home: Path, school: int, resource: str, *keys: Any) -> None:
+    """Put a push into the inbox of a home: these rows were changed."""
+    push = Push(str(uuid.uuid4()), resource, datetime.now(UTC), (PushedEvent("updated", keys),))
+    with open_inbox(home) as inbox:
+        assert inbox.add(school, push, 1000)

@@ -5,10 +5,9 @@ Slow, since it syncs, builds and restores a whole home; tests/warehouse/forgetti
 of a lake alone."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ import duckdb
 import pytest
 
 from campus.attendance.calendar import Session
-from campus.push.message import Push, PushedEvent
-from loading.pushes.inbox import open_inbox
 from simulator.process import RunningSimulator, running
 from tests.kits.leaks import leaks
-from tests.kits.programs.command_line import campus
+from tests.kits.programs.command_line import campus, output_of
 from tests.kits.programs.processes import environment_for, started
+from tests.kits.pushes.receiving import leave_push
 from warehouse.lake.delta import Lake
 from writeback.notes import leave_note
 from writeback.operations import CHANGE_USER, MARK_LESSON, Write
@@ -59,10 +57,7 @@ class Home:
     backups: Path
 
     def campus(self, *arguments: str) -> str:
-        """Run a command that ends well; what it said."""
-        result = campus(self.path.parent, *arguments, **self.environment)
-        assert result.exit_code == 0, result.output
-        return str(result.output)
+        return output_of(self.path.parent, *arguments, **self.environment)
 
     def leaks(self) -> list[str]:
         """Where the student is named: in the home, in an audience's folder elsewhere, in files that were
@@ -156,9 +151,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 def _leave_traces(home: Home, item_id: int) -> None:
     """What pushes, writes, swipes, plans and Dagster's records have of the student."""
-    with open_inbox(home.path) as inbox:
-        pushed = (PushedEvent("updated", (home.student,)), PushedEvent("deleted", ({"id": home.student},)))
-        inbox.add(SCHOOL, Push(str(uuid.uuid4()), "students", datetime.now(UTC), pushed), 1000)
+    leave_push(home.path, SCHOOL, "students", home.student, {"id": home.student})
     with Store(home.path) as store:
         store.outbox.add(
             [Swipe(0, SCHOOL, 9, "rid", str(home.student), "2025-03-20 08:00:00", "swipes.csv", 2)]

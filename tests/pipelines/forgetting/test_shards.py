@@ -2,21 +2,20 @@
 In a folder, and with the lake and the shards in an object store."""
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import obstore
 import pytest
 
-from campus.push.message import Push, PushedEvent
-from loading.pushes.inbox import inbox_path, open_inbox
-from simulator.process import RunningSimulator, running
+from loading.pushes.inbox import inbox_path
+from simulator.process import running
 from tests.kits.leaks import leaks
-from tests.kits.programs.command_line import campus
+from tests.kits.programs.command_line import output_of
 from tests.kits.programs.processes import environment_for
+from tests.kits.pushes.receiving import leave_push
 from tests.kits.servers.object_store import BUCKET, object_store
 from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.stores import store_of
@@ -83,13 +82,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path) -> None:
     with running(schools=2, students=10, semesters=2, core_subjects=3, today="2025-03-10") as platform:
-        environment = environment_for(place.home, platform, **place.environment)
+        run = partial(output_of, tmp_path, **environment_for(place.home, platform, **place.environment))
         school, other = sorted(entry["key"] for entry in platform.rows("schools", 0))
         student = platform.rows("students", school)[0]["key"]
         for resource in ("students", "reflections", "v1_users"):
             platform.update(resource, student, name=NAME)
 
-        run = partial(_run, environment, tmp_path)
         run("sync")
         platform.update("students", student, status="archived")
         run("sync")
@@ -110,59 +108,44 @@ def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("place", ["store"], indirect=True)
-def test_a_teacher_a_guardian_alone_and_a_school_are_forgotten_with_waiting_pushes(
-    place: Place, tmp_path: Path
-) -> None:
+def test_waiting_pushes_lose_whoever_is_forgotten(place: Place, tmp_path: Path) -> None:
+    """A guardian alone, then a teacher, then the whole school."""
     with running(schools=2, students=10, semesters=2, core_subjects=3, today="2025-03-10") as platform:
-        environment = environment_for(place.home, platform, **place.environment)
-        run = partial(_run, environment, tmp_path)
-        school, other = sorted(entry["key"] for entry in platform.rows("schools", 0))
+        run = partial(output_of, tmp_path, **environment_for(place.home, platform, **place.environment))
+        school, next_school = sorted(entry["key"] for entry in platform.rows("schools", 0))
         users = [entry["row"] for entry in platform.rows("v1_users", school)]
         guardian = next(user for user in users if user.get("student_id") is not None)
-        teacher = platform.rows("teachers", school)[0]["key"]
+        teacher = next(user for user in users if user["id"] == platform.rows("teachers", school)[0]["key"])
         platform.update("v1_users", guardian["id"], name=GUARDIAN)
         for resource in ("teachers", "v1_users"):
-            platform.update(resource, teacher, name=TEACHER)
+            platform.update(resource, teacher["id"], name=TEACHER)
         run("sync")
-        for kind, id, name in (("guardian", guardian["id"], GUARDIAN), ("teacher", teacher, TEACHER)):
-            texts = {name, *_texts(platform, school, id)}
-            pushed = {"guardian": "v1_users", "teacher": "teachers"}[kind]
-            with open_inbox(place.home) as inbox:
-                for pk in (id, {"id": id, "name": name}):
-                    event = PushedEvent("updated", (pk,))
-                    inbox.add(school, Push(str(uuid.uuid4()), pushed, datetime.now(UTC), (event,)), 1000)
-            leaking = {
-                leak.partition(" ")[0] for leak in place.leaks(tmp_path / f"{kind} before", texts, {id})
+
+        for kind, user, name in (("guardian", guardian, GUARDIAN), ("teacher", teacher, TEACHER)):
+            # Schools give the same staff numbers.
+            texts = {name, *(user[field] for field in ("outer_id", "phone", "email", "avatar_url"))} - {
+                None,
+                "",
             }
-            assert [name for name in leaking if inbox_path(place.home).name in name], leaking
-            assert [name for name in leaking if "tables/" in name], leaking
-            run("forget", "--school", str(school), f"--{kind}", str(id), "--yes")
-            assert place.leaks(tmp_path / f"{kind} after", texts, {id}) == []
+            pushed = {"guardian": "v1_users", "teacher": "teachers"}[kind]
+            leave_push(place.home, school, pushed, user["id"], {"id": user["id"], "name": name})
+            leaking = "\n".join(place.leaks(tmp_path / f"{kind} before", texts, {user["id"]}))
+            assert inbox_path(place.home).name in leaking and "tables/" in leaking
+            run("forget", "--school", str(school), f"--{kind}", str(user["id"]), "--yes")
+            assert place.leaks(tmp_path / f"{kind} after", texts, {user["id"]}) == []
         students = run("sql", "SELECT student_id FROM core.dim_student", "--format", "csv")
         assert guardian["student_id"] in _ids(students), "the student stays"
 
-        people = {user["name"] for user in users}
-        people -= {entry["row"]["name"] for entry in platform.rows("v1_users", other)}
-        with open_inbox(place.home) as inbox:
-            for of in (school, other):
-                event = PushedEvent("updated", ({"id": 7, "name": f"{of}号"},))
-                inbox.add(of, Push(str(uuid.uuid4()), "teachers", datetime.now(UTC), (event,)), 1000)
+        people = {user["name"] for user in users if user not in (guardian, teacher)}
+        people -= {entry["row"]["name"] for entry in platform.rows("v1_users", next_school)}
+        for receiver in (school, next_school):
+            leave_push(place.home, receiver, "teachers", {"id": 7, "name": f"{receiver}号"})
+        texts = {f"{school}号", *sorted(people)[:5]}
+        leaking = "\n".join(place.leaks(tmp_path / "school before", texts, set()))
+        assert [text for text in texts if text not in leaking] == []
         run("forget", "--school", str(school), "--yes")
-        assert place.leaks(tmp_path / "school after", {f"{school}号", *sorted(people)[:5]}, set()) == []
-        assert place.leaks(tmp_path / "other after", {f"{other}号"}, set()), "pushes of other schools wait"
-
-
-def _texts(platform: RunningSimulator, school: int, id: int) -> set[str]:
-    """What names a user of a school alone. Schools give the same staff numbers."""
-    [row] = [entry["row"] for entry in platform.rows("v1_users", school) if entry["key"] == id]
-    return {row[name] for name in ("outer_id", "phone", "email", "avatar_url") if row.get(name)}
-
-
-def _run(environment: Mapping[str, str], folder: Path, *arguments: str) -> str:
-    """Run a command that ends well; what it said."""
-    done = campus(folder, *arguments, **environment)
-    assert done.exit_code == 0, done.output
-    return str(done.output)
+        assert place.leaks(tmp_path / "school after", texts, set()) == []
+        assert place.leaks(tmp_path / "others after", {f"{next_school}号"}, set()), "others' pushes wait"
 
 
 def _ids(text: str) -> set[int]:
