@@ -41,6 +41,8 @@ SHARE = "writes.inbox.max_changed_share"
 GONE_STATUSES = (2, 4)
 #: The pause before the final check, in settling times: the platform may apply writes late.
 SETTLING_TIMES = 5
+#: How far a clock may be set back after a plan was made.
+CLOCK_TOLERANCE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -209,12 +211,10 @@ def _check(settings: Settings, plan: Plan, name: str) -> None:
             f"make a new plan"
         )
     keep = settings.options.writes.keep_plans
-    age = now() - plan.made_at
-    if not timedelta(days=-1) < age <= timedelta(days=keep):
-        raise PlanError(
-            f"{name} was made more than {keep} days ago (writes.keep_plans), or in the future: "
-            f"make a new plan"
-        )
+    if plan.made_at > now() + CLOCK_TOLERANCE:
+        raise PlanError(f"{name} is dated in the future: make a new plan, and check this machine's clock")
+    if now() - plan.made_at > timedelta(days=keep):
+        raise PlanError(f"{name} was made more than {keep} days ago (writes.keep_plans): make a new plan")
 
 
 def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:

@@ -27,6 +27,14 @@ def test_a_plan_comes_back_for_its_owner_alone(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_plan_of_an_earlier_campus_is_read(tmp_path: Path) -> None:
+    """It has a space between date and time."""
+    content = msgspec.json.encode(made())
+    earlier = content.replace(b"2026-11-23T08:00:00", b"2026-11-23 08:00:00")
+    assert earlier != content
+    assert msgspec.json.decode(earlier, type=Plan) == made()
+
+
 def test_a_second_plan_of_a_name_takes_the_place_of_none(tmp_path: Path) -> None:
     first = save_plan(made(), tmp_path, NAME)
     second = save_plan(plan([pupil(1)], []), tmp_path, NAME)
