@@ -164,7 +164,8 @@ def _simulated(home: Path, seeds: list[int], sizes: list[int]) -> Iterator[tuple
     for seed in seeds:
         for students in sizes:
             settings = settings_apart(home / f"seed {seed} of {students}")
-            published = settings.home / "campus.duckdb"
+            published = settings.published
+            assert isinstance(published, Path)
             if not published.exists():
                 with running(schools=1, students=students, seed=seed) as platform:
                     address = {
