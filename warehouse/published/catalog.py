@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -170,6 +171,10 @@ def _variable(name: str, schema_id: str) -> str:
     return f"{name.replace('.', '_')}_{schema_id}"
 
 
+#: The line of a traceback that has the exception.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
+
+
 @contextmanager
 def opened_for(published: Published, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open what a query reads: the open tables if they have all its tables, else the published files.
@@ -184,10 +189,25 @@ def opened_for(published: Published, query: str) -> Iterator[duckdb.DuckDBPyConn
             with closing(duckdb.connect()) as con:
                 con.execute(NO_PROGRESS_BAR)
                 _show_tables(con, published, catalog, names)
-                yield con
+                with _store_errors_in_words(published):
+                    yield con
             return
     with opened(published) as con:
         yield con
+
+
+@contextmanager
+def _store_errors_in_words(shards: Shards) -> Iterator[None]:
+    """Raise PublicationBroken where DuckDB has a traceback for a message: that of the library that reads the
+    files of a store."""
+    try:
+        yield
+    except duckdb.Error as error:
+        lines = str(error).splitlines()
+        if not lines[:1] or not lines[0].startswith("Traceback"):
+            raise
+        cause = next((line for line in lines if _EXCEPTION.match(line)), lines[-1])
+        raise PublicationBroken(f"{shards.root} cannot be read: {cause.partition(': ')[2]}") from None
 
 
 def _open_tables_of(catalog: Catalog, query: str) -> set[str]:
@@ -225,7 +245,9 @@ def _show_tables(
     if shards.is_remote:
         from obstore.fsspec import FsspecStore
 
-        # DuckDB's own access to an object store is an extension.
+        # DuckDB's own access to an object store is an extension. A cached one would keep what the environment
+        # said of the store when it was made.
+        FsspecStore.clear_instance_cache()
         con.register_filesystem(FsspecStore("s3"))
 
     def listed(name: str, schema_id: str) -> str:

@@ -16,7 +16,7 @@ from tests.kits.leaks import leaks
 from tests.kits.programs.command_line import output_of
 from tests.kits.programs.processes import environment_for
 from tests.kits.pushes.receiving import leave_push
-from tests.kits.servers.object_store import BUCKET, object_store
+from tests.kits.servers.object_store import BUCKET, ObjectStore, object_store
 from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.stores import store_of
 
@@ -63,21 +63,28 @@ class Place:
         return {name: bytes(obstore.get(store, name).bytes()) for name in names}
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectStore]:
+    """One for all tests of this process, which keeps its connection."""
+    with object_store() as server:
+        yield server
+
+
 @pytest.fixture(params=["folder", "store"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(
+    request: pytest.FixtureRequest, server: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Place:
     """A home whose lake and shards are in it, or in an object store."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "campus.yaml").write_text(OPTIONS)
     environment = {"CAMPUS_HOME": str(home), "DAGSTER_HOME": str(home / "dagster"), "HOME": str(tmp_path)}
     if request.param == "folder":
-        yield Place(home, "", environment)
-        return
-    with object_store() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        bucket = f"s3://{BUCKET}/{uuid.uuid4()}"
-        yield Place(home, bucket, {**environment, **server.environment, "CAMPUS_LAKE": f"{bucket}/lake"})
+        return Place(home, "", environment)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    bucket = f"s3://{BUCKET}/{uuid.uuid4()}"
+    return Place(home, bucket, {**environment, **server.environment, "CAMPUS_LAKE": f"{bucket}/lake"})
 
 
 def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path) -> None:

@@ -381,6 +381,20 @@ def test_queries_of_other_tables_read_the_published_files(open_shards: Shards, t
             pytest.fail(f"{query}: there is no published file in this test")
 
 
+def test_a_lost_file_is_told_in_a_line(open_shards: Shards, tmp_path: Path) -> None:
+    deal(open_shards, [1], 1)
+    publish_number(open_shards, "0001", 1, tmp_path)
+    paths = [entry["path"] for page in obstore.list(open_shards.objects, "tables") for entry in page]
+    with (
+        pytest.raises((PublicationBroken, duckdb.IOException)) as raised,
+        opened_for(open_shards, "FROM core.first") as con,
+    ):
+        obstore.delete(open_shards.objects, [path for path in paths if path.endswith(".parquet")])
+        con.sql("FROM core.first").fetchall()
+    message = str(raised.value)
+    assert "Traceback" not in message and open_shards.root in message and message.count("\n") == 0
+
+
 def test_queries_read_the_shards_while_tables_are_older(open_shards: Shards, tmp_path: Path) -> None:
     deal(open_shards, [1], 1)
     catalog = publish_number(open_shards, "0001", 1, tmp_path)
