@@ -34,6 +34,9 @@ SLOW = (
     {"kind": "slow", "seconds": 0.01, "method": "POST", "path": PATH, "times": MADE},
     {"kind": "slow", "seconds": 20.0, "method": "POST", "path": PATH},
 )
+NEEDS_HANGUP = pytest.mark.skipif(
+    signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, reason="SIGHUP is ignored here, as below nohup"
+)
 PASSWORD, ID_NUMBER = "Zx9-secret-{}", "1101051949123100{:02}"
 CONFIG = "writes:\n  settling: 0.05\n  roster:\n    columns: {初始密码: password}\n"
 
@@ -125,7 +128,7 @@ def to_do(settings: Settings) -> list[str]:
     [
         (signal.SIGINT, 1000),
         pytest.param(signal.SIGTERM, 2000, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, 3000, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 3000, marks=[pytest.mark.slow, NEEDS_HANGUP]),
     ],
 )
 def test_an_interrupted_plan_says_how_far_it_came(
