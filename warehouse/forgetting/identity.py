@@ -33,6 +33,7 @@ ROLES = {1: STUDENT, 2: TEACHER, 8: GUARDIAN}
 #: Columns of the tables of people that identify a person.
 _ADDRESSES = ("phone", "email", "outer_id", "card_id", "pupil_id", "avatar_url")
 _NAMES = ("name", "pinyin")
+_MARKS = (NUMBER, *_NAMES, *_ADDRESSES)
 #: The tables of people, by interface.
 _V3_TABLES = ("students", "teachers", "reflections")
 _V1_TABLES = ("v1_users", "v1_class_students", "cards")
@@ -328,14 +329,15 @@ class People:
     def _elsewhere(self, texts: set[str]) -> frozenset[str]:
         """The texts that other schools have too. Rows of other schools stay."""
         others: set[str] = self._words(of_others=True)
-        for name in (*_V3_TABLES, *_V1_TABLES):
+        marked: list[tuple[str, tuple[str, ...]]] = [(name, _MARKS) for name in (*_V3_TABLES, *_V1_TABLES)]
+        marked += [(name, (column,)) for nested in _NESTED.values() for name, column in nested]
+        for name, marks in marked:
             table = self._tables[name]
-            columns = [c.name for c in table.columns if c.name in (NUMBER, *_NAMES, *_ADDRESSES)]
+            columns = [column.name for column in table.columns if column.name in marks]
             if self._lake.holds(table):
                 rows = self._scan_others(table, columns)
                 for column in columns:
-                    values = pc.unique(rows[column]).to_pylist()
-                    others.update(_clean(value) for value in values if value not in (None, ""))
+                    others.update(_marks_in(rows[column].combine_chunks()))
         return frozenset(text for text in texts if any(holds_name(other, text) for other in others))
 
     def _is_named(self, id: int, names: Iterable[str]) -> bool:
@@ -373,7 +375,7 @@ class People:
         columns = columns or [
             column.name
             for column in table.columns
-            if column.name in ("id", "rid", "student_id", "role", NUMBER, *_NAMES, *_ADDRESSES)
+            if column.name in ("id", "rid", "student_id", "role", *_MARKS)
         ]
         yield from self._scan(table, columns).to_pylist()
 
@@ -405,6 +407,16 @@ def _kind(table: str, row: Mapping[str, Any]) -> str:
     if isinstance(role, int):
         return ROLES.get(role, TEACHER)
     return {"student": STUDENT, "guardian": GUARDIAN}.get(str(role), TEACHER if role else "")
+
+
+def _marks_in(values: pa.Array[Any]) -> set[str]:
+    """Names, numbers and addresses in a column: texts, or persons and lists of them."""
+    if pa.types.is_list(values.type):
+        return _marks_in(pc.list_flatten(values))
+    if pa.types.is_struct(values.type):
+        fields = [field.name for field in values.type if field.name in (*_MARKS, "reflection")]
+        return {mark for name in fields for mark in _marks_in(pc.struct_field(values, name))}
+    return {_clean(value) for value in pc.unique(values).to_pylist() if value not in (None, "")}
 
 
 def _clean(value: Any) -> str:

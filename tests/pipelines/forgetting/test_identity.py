@@ -24,11 +24,12 @@ from warehouse.load.stage import StageWriter
 
 SCHOOL = 101
 STUDENT, TEACHER, GUARDIAN = 1, 2, 8
+OF_SEMESTERS = ("grades", "v1_classes")
 Rows = list[dict[str, Any]]
 
 
-def lake_with(home: Path, **tables: Rows) -> Lake:
-    """A lake that has rows in some tables."""
+def lake_with(home: Path, school_id: int = SCHOOL, **tables: Rows) -> Lake:
+    """A lake that has rows in some tables of a school."""
     lake = Lake(str(home / "lake"))
     for name, rows in tables.items():
         table, work = TABLES[name], home / "work"
@@ -44,7 +45,7 @@ def lake_with(home: Path, **tables: Rows) -> Lake:
                 run_id="run",
                 started_at=datetime(2026, 3, 2),
             )
-            slice = Slice.of(_school_id=SCHOOL, **({"_semester_id": 20} if name == "grades" else {}))
+            slice = Slice.of(_school_id=school_id, **({"_semester_id": 20} if name in OF_SEMESTERS else {}))
             commit(lake, table, slice, reading, Guard(allowed=True), work)
     return lake
 
@@ -169,6 +170,23 @@ def test_what_is_shared_within_the_request_is_searched(tmp_path: Path) -> None:
     assert (student.shared, guardian.shared) == (1, 0)
     [alone] = People(lake, SCHOOL, TABLES).find("guardian", 900)
     assert alone.tokens == set()
+
+
+def test_marks_of_people_inside_other_rows_are_theirs(tmp_path: Path) -> None:
+    """Of a teacher of v1 only the rows of classes have the name in Latin letters."""
+    lake_with(tmp_path, teachers=[{"id": 50, "name": "王伟"}], v1_users=[user(50, TEACHER, "T-500")])
+    twin = {
+        "id": 70,
+        "name": "王薇",
+        "pinyin": "wangwei",
+        "reflection": {"id": 70, "name": "王伟", "usin": "T-500"},
+    }
+    own = {"id": 50, "name": "王伟", "pinyin": "wangwei"}
+    for school_id, person in ((SCHOOL, own), (102, twin)):
+        lake = lake_with(tmp_path, school_id, v1_classes=[{"id": 1, "teachers": [person]}])
+    [teacher] = People(lake, SCHOOL, TABLES).find("teacher", 50)
+    assert {"王伟", "wangwei"} <= teacher.names
+    assert teacher.elsewhere == {"王伟", "wangwei", "T-500"}
 
 
 def test_id_of_another_kind_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
