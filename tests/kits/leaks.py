@@ -25,7 +25,7 @@ def leaks(
         if path.is_file() and not any(entry == path or entry in path.parents for entry in skip):
             wanted = _spellings(texts) | {str(number) for number in numbers}
             for place, content in _contents(path):
-                for entry in _hits(content, wanted, set(numbers)):
+                for entry in _hits(content, wanted, numbers):
                     messages.append(f"{path.relative_to(root)} {place}: {entry}")
     return sorted(set(messages))
 
@@ -43,23 +43,31 @@ def _spellings(texts: Collection[str]) -> set[str]:
     }
 
 
-def _hits(content: Any, texts: set[str], numbers: set[int]) -> Iterator[str]:
-    if isinstance(content, bytes):
-        yield from (f"{text!r} in bytes" for text in texts if _stands(text, content))
-    elif isinstance(content, str):
-        yield from (f"{text!r} in text" for text in texts if _stands(text, content.encode(errors="replace")))
-    elif isinstance(content, bool):
-        return
-    elif isinstance(content, int):
-        if content in numbers:
-            yield f"{content} as a number"
-    elif isinstance(content, dict):
+def _hits(content: Any, texts: Collection[str], numbers: Collection[int]) -> Iterator[str]:
+    values = list(_values(content))
+    for place, whole in (
+        ("bytes", b"\0".join(value for value in values if isinstance(value, bytes))),
+        ("text", "\0".join(value for value in values if isinstance(value, str)).encode(errors="replace")),
+    ):
+        yield from (f"{text!r} in {place}" for text in texts if _stands(text, whole))
+    integers = {value for value in values if isinstance(value, int) and not isinstance(value, bool)}
+    yield from (f"{number} as a number" for number in integers.intersection(numbers))
+
+
+def _values(content: Any) -> Iterator[Any]:
+    """The values in a nested content, and the keys of its objects."""
+    if isinstance(content, dict):
         for key, value in content.items():
-            yield from _hits(key, texts, numbers)
-            yield from _hits(value, texts, numbers)
+            yield key
+            yield from _values(value)
     elif isinstance(content, list | tuple):
         for value in content:
-            yield from _hits(value, texts, numbers)
+            if isinstance(value, dict | list | tuple):
+                yield from _values(value)
+            else:
+                yield value
+    else:
+        yield content
 
 
 def _stands(text: str, content: bytes) -> bool:
