@@ -60,7 +60,7 @@ def mail_server(
 
     starttls: encryption begins where the client asks for it. `mails` takes what comes, and `said` what a
     client says. `answers` gives the answer to a line, to "." for a mail that was taken, and to "" for a new
-    connection; "": that of a server that takes everything. `before_answer` comes first."""
+    connection; "": that of a server that takes everything. `before_answer` takes each line before that."""
 
     class Handler(socketserver.StreamRequestHandler):
         def setup(self) -> None:
@@ -92,7 +92,8 @@ def mail_server(
 
         def _answer(self, line: str, usual: str) -> str:
             """Answer a line; the answer's code."""
-            before_answer(line)
+            if line:
+                before_answer(line)
             answer = answers(line) or usual
             self.wfile.write(f"{answer}\r\n".encode())
             return answer[:3]
