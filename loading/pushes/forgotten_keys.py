@@ -10,7 +10,7 @@ from typing import Any
 from loading.pushes.names import resources_named
 from warehouse.forgetting.columns import SUBJECT_NAMES, V3
 from warehouse.forgetting.forgotten import Matcher
-from warehouse.forgetting.scrub import anonymous, names_person, without
+from warehouse.forgetting.scrub import anonymous, names_person, person_with, without
 from warehouse.forgetting.sqlite_rows import change_rows
 from warehouse.identifiers import folded
 
@@ -49,8 +49,7 @@ def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
     if isinstance(key, dict):
         ids = [value for name, value in key.items() if folded(name) in SUBJECT_NAMES]
         ids += [key.get("id")] if is_of_people else []
-        persons = (substitute for id in ids if (substitute := _substitute(matcher, id)) is not None)
-        if (person := next(persons, None)) is not None:
+        if (person := person_with(ids, matcher, V3)) is not None:
             return anonymous(key, person, matcher, V3)
         return {
             name: _key_without(
@@ -62,10 +61,5 @@ def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
         }
     if isinstance(key, list):
         return [_key_without(matcher, value, is_of_people=is_of_people) for value in key]
-    substitute = _substitute(matcher, key) if is_of_people else None
-    return without(key, matcher, V3) if substitute is None else substitute
-
-
-def _substitute(matcher: Matcher, id: Any) -> int | None:
-    is_id = isinstance(id, int | str) and not isinstance(id, bool)
-    return matcher.find(V3, str(id).strip()) if is_id else None
+    person = person_with([key], matcher, V3) if is_of_people else None
+    return without(key, matcher, V3) if person is None else person

@@ -43,8 +43,8 @@ class NotSent(Exception):
     address is secret."""
 
 
-def post(url: str, form: Form, notice: Notice) -> str:
-    """Send a message to a webhook. Returns "". Raises NotSent."""
+def post(url: str, form: Form, notice: Notice) -> None:
+    """Send a message to a webhook. Raises NotSent."""
     host = urlsplit(url).hostname
     try:
         status, content = _answer_of(url, FORMS[form](notice))
@@ -57,7 +57,6 @@ def post(url: str, form: Form, notice: Notice) -> str:
     if form != "generic" and (code := _code_in(content)) != 0:
         reason = "answers without a code" if code is None else f"refuses the message (code {code})"
         raise NotSent(f"the webhook at {host} {reason}. Is its form {form}?")
-    return ""
 
 
 def mail(options: MailOptions, password: str | None, notice: Notice) -> str:
@@ -69,7 +68,7 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> str:
     with session(options, password) as server:
         refused = server.send_message(message)
     codes = ", ".join(f"{address} ({code})" for address, (code, _) in sorted(refused.items()))
-    return f"{_place(options)} refuses {codes}: check notify.mail.to" if codes else ""
+    return f"{_server(options)} refuses {codes}: check notify.mail.to" if codes else ""
 
 
 @contextmanager
@@ -79,9 +78,9 @@ def session(options: MailOptions, password: str | None) -> Iterator[smtplib.SMTP
     try:
         yield server
     except smtplib.SMTPException as error:
-        raise NotSent(f"{_place(options)} does not take the mail: {cause_of(error)}") from None
+        raise NotSent(f"{_server(options)} does not take the mail: {cause_of(error)}") from None
     except (ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise NotSent(f"{_place(options)} does not take the mail: {_first_line(error)}") from None
+        raise NotSent(f"{_server(options)} does not take the mail: {_first_line(error)}") from None
     finally:
         _leave(server)
 
@@ -102,7 +101,7 @@ def cause_of(error: smtplib.SMTPException) -> str:
     return "its login does not end, or needs a method that is not known here"
 
 
-def _place(options: MailOptions) -> str:
+def _server(options: MailOptions) -> str:
     return f"{options.host}:{options.port}"
 
 
@@ -112,7 +111,7 @@ def _first_line(error: Exception) -> str:
 
 def _logged_in(options: MailOptions, password: str | None) -> smtplib.SMTP:
     """A connection with a login, if the options name a user. Raises NotSent."""
-    place = _place(options)
+    address = _server(options)
     try:
         with ExitStack() as if_it_fails:
             server = _connected(options)
@@ -123,24 +122,25 @@ def _logged_in(options: MailOptions, password: str | None) -> smtplib.SMTP:
             return server
     except smtplib.SMTPNotSupportedError as error:
         raise NotSent(
-            f"{place} offers no encryption (STARTTLS), or no login: nothing was sent. "
+            f"{address} offers no encryption (STARTTLS), or no login: nothing was sent. "
             f"Ask its operator, or set security: tls and its port in notify.mail of campus.yaml"
         ) from error
     except ssl.SSLCertVerificationError as error:
         raise NotSent(
-            f"the certificate of {place} does not hold ({error.verify_message}): "
+            f"the certificate of {address} does not hold ({error.verify_message}): "
             f"nothing was sent. An authority of your own is named in the environment, by SSL_CERT_FILE"
         ) from error
     except UnicodeEncodeError:
         raise NotSent(
-            f"{place} takes no mail: notify.mail.user and CAMPUS_NOTIFY_PASSWORD may have ASCII letters alone"
+            f"{address} takes no mail: "
+            f"notify.mail.user and CAMPUS_NOTIFY_PASSWORD may have ASCII letters alone"
         ) from None
     except binascii.Error:
-        raise NotSent(f"{place} does not take the mail: its answer to the login is not valid") from None
+        raise NotSent(f"{address} does not take the mail: its answer to the login is not valid") from None
     except smtplib.SMTPException as error:
-        raise NotSent(f"{place} does not take the mail: {cause_of(error)}") from None
+        raise NotSent(f"{address} does not take the mail: {cause_of(error)}") from None
     except OSError as error:
-        raise NotSent(f"{place} does not take the mail: {_first_line(error)}") from error
+        raise NotSent(f"{address} does not take the mail: {_first_line(error)}") from error
 
 
 def _connected(options: MailOptions) -> smtplib.SMTP:
@@ -207,11 +207,11 @@ class _Connection(smtplib.SMTP):
             self.file = io.BufferedReader(self._answer)
         self._answer.start(SECONDS_OF_A_MAIL if self._is_sending else SECONDS)
         try:
-            code, words = super().getreply()
+            code, text = super().getreply()
         except smtplib.SMTPResponseException:
             code = 0
         if 200 <= code <= 599:
-            return code, words
+            return code, text
         self.close()
         raise smtplib.SMTPServerDisconnected("it does not speak SMTP")
 

@@ -32,7 +32,7 @@ def send_due_notice(settings: Settings) -> tuple[list[str], list[str]]:
 def send(settings: Settings, notice: Notice) -> tuple[list[str], list[str]]:
     """Send a message over every channel: the channels that took the message, and a line for each problem."""
     options = settings.options.notify
-    channels: dict[str, Callable[[], str]] = {}
+    channels: dict[str, Callable[[], str | None]] = {}
     if settings.notify_url:
         url = settings.notify_url.get_secret_value()
         channels["the webhook"] = lambda: post(url, options.form, notice)

@@ -7,7 +7,7 @@ with the platform's own counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,11 +278,9 @@ def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int 
     ids = [part for key, part in value.items() if folded(key) in SUBJECT_NAMES]
     ids += [value.get("id")] if is_person else []
     ids += [reflection.get("id"), reflection.get("rid")] if isinstance(reflection, dict) else []
-    for part in ids:
-        if isinstance(part, int | str) and not isinstance(part, bool):
-            substitute = matcher.find(generation, str(part).strip())
-            if substitute is not None:
-                return substitute
+    substitute = person_with(ids, matcher, generation)
+    if substitute is not None:
+        return substitute
     for key in (NUMBER, "phone", "email"):
         part = value.get(key)
         if isinstance(part, str) and not any(isinstance(id, int | str) for id in ids):
@@ -292,6 +290,14 @@ def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int 
             if substitute is not None:
                 return substitute
     return None
+
+
+def person_with(ids: Iterable[Any], matcher: Matcher, generation: str) -> int | None:
+    """The substitute of the first forgotten person with any of these ids; None: nobody's. Values that can be
+    no id are passed over."""
+    texts = (str(id).strip() for id in ids if isinstance(id, int | str) and not isinstance(id, bool))
+    substitutes = (matcher.find(generation, text) for text in texts)
+    return next((substitute for substitute in substitutes if substitute is not None), None)
 
 
 def anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generation: str) -> dict[str, Any]:

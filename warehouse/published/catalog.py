@@ -203,9 +203,9 @@ def _store_errors_in_words(shards: Shards) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        lines = str(error).splitlines()
-        if not lines[:1] or not lines[0].startswith("Traceback"):
+        if not str(error).startswith("Traceback"):
             raise
+        lines = str(error).splitlines()
         cause = next((line for line in lines if _EXCEPTION.match(line)), lines[-1])
         raise PublicationBroken(f"{shards.root} cannot be read: {cause.partition(': ')[2]}") from None
 

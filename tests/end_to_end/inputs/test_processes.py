@@ -59,8 +59,8 @@ def test_a_log_goes_from_a_file_to_the_board_and_is_forgotten(tmp_path: Path) ->
         output += run("build") + run("sql", "FROM quality.load_log", "--format", "csv")
         assert "hunter2" not in output and leaks(home, ["hunter2"], [20230101], skip=links) == []
         # `campus status` wraps its lines, also within a long path.
-        shown = "".join(output.split())
-        assert all(shown.count("".join(f"{link} is not read".split())) > 2 for link in links)
+        unwrapped = "".join(output.split())
+        assert all(unwrapped.count("".join(f"{link} is not read".split())) > 2 for link in links)
         links[0].unlink()
 
         run("inputs", "template", str(tmp_path / "interventions.csv"), "--language", "zh")

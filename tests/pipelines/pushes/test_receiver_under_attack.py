@@ -161,7 +161,7 @@ def test_replays_count_once_beside_strangers(running: Running) -> None:
                 forged = [
                     ({**genuine, "id": str(uuid.uuid4())}, headers),
                     (genuine, headers_for({})),
-                    (genuine, {**headers, "X-Nonce": "102"}),
+                    (genuine, {**headers, "X-Nonce": "another"}),
                 ]
                 assert {running.post(*push).status_code for push in forged} == {401}
         finally:
