@@ -81,12 +81,12 @@ def test_planted_fault_ends_with_its_block(tmp_path: Path) -> None:
     path.write_text(MODULE)
     before = path.stat().st_mtime_ns
     fault = Fault("pages.py", 20, "logic", "        if not page:", "        if page:")
-    with planted(fault, tmp_path, 1):
+    with planted([fault], tmp_path, 1):
         assert path.read_text() == MODULE.replace("if not page:", "if page:")
         assert path.stat().st_mtime_ns != before
     assert (path.read_text(), path.stat().st_mtime_ns) == (MODULE, before)
     path.write_text("")
-    with pytest.raises(FaultMissing, match="has no such line now"), planted(fault, tmp_path, 1):
+    with pytest.raises(FaultMissing, match="has no such line now"), planted([fault], tmp_path, 1):
         pass
 
 

@@ -4,8 +4,8 @@ import csv
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -66,18 +66,18 @@ def _code(fault: Fault, line: str) -> str:
 
 
 @contextmanager
-def planted(fault: Fault, tree: Path, number: int) -> Iterator[None]:
-    """Change the line in a worktree until the block ends; a model's also where it is compiled.
+def planted(faults: Sequence[Fault], tree: Path, number: int) -> Iterator[None]:
+    """Change the lines in a worktree until the block ends; those of models also where they are compiled.
 
     Args:
         number: Of this trial: files that differ get times that differ, or Python would take cached bytecode.
     """
-    with _changed_file(tree / fault.path, fault, line_of(fault, tree), number):
-        if not fault.path.endswith(".sql"):
-            yield
-            return
-        with _compiled_again(fault, tree):
-            yield
+    with ExitStack() as stack:
+        for fault in faults:
+            stack.enter_context(_changed_file(tree / fault.path, fault, line_of(fault, tree), number))
+        if models := [fault for fault in faults if fault.path.endswith(".sql")]:
+            stack.enter_context(_compiled_again(models, tree))
+        yield
 
 
 @contextmanager
@@ -95,14 +95,17 @@ def _changed_file(path: Path, fault: Fault, line: int, number: int) -> Iterator[
 
 
 @contextmanager
-def _compiled_again(fault: Fault, tree: Path) -> Iterator[None]:
+def _compiled_again(faults: Sequence[Fault], tree: Path) -> Iterator[None]:
     path = tree / COMPILED
     content = path.read_text(encoding="utf-8")
     manifest = json.loads(content)
-    [node] = [node for node in manifest["nodes"].values() if fault.path.endswith(node["original_file_path"])]
-    lines = node["compiled_code"].split("\n")
-    lines = [fault.changed if _code(fault, line) == fault.text else line for line in lines]
-    node["compiled_code"] = "\n".join(lines)
+    for fault in faults:
+        [node] = [
+            node for node in manifest["nodes"].values() if fault.path.endswith(node["original_file_path"])
+        ]
+        lines = node["compiled_code"].split("\n")
+        lines = [fault.changed if _code(fault, line) == fault.text else line for line in lines]
+        node["compiled_code"] = "\n".join(lines)
     manifest["fingerprint"] = subprocess.run(
         [tree / ".venv/bin/python", "-c", FINGERPRINT], cwd=tree, capture_output=True, text=True, check=True
     ).stdout.strip()

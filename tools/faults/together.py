@@ -1,12 +1,12 @@
 """Tries the faults that few tests may find at once: all are planted together, and the tests run once.
 
-For each test that fails, the faults are halved until one is left. It is found, and taken out before the next
-test."""
+For the first test of a file that fails, the faults are halved until one is left. It is found, and taken out
+before the file is tried again."""
 
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 
@@ -28,13 +28,9 @@ class Suspects:
         self._tree = tree
         self._numbers = count()
 
-    @contextmanager
-    def planted(self, faults: Sequence[Fault]) -> Iterator[None]:
+    def planted(self, faults: Sequence[Fault]) -> AbstractContextManager[None]:
         """Plant some of them until the block ends."""
-        with ExitStack() as stack:
-            for fault in faults:
-                stack.enter_context(planted(fault, self._tree, next(self._numbers)))
-            yield
+        return planted(faults, self._tree, next(self._numbers))
 
     def behind(self, tests: str, runner: Runner) -> Fault | None:
         """The fault that fails a test, or a file of tests. None if no fault alone does."""
@@ -66,18 +62,25 @@ def try_in_tree(
     """Try faults as `try_together` does, in a folder with an environment."""
     suspects = Suspects(faults, tree)
     with suspects.planted(suspects.faults):
-        tests = failing_tests(tree, options)
-    print(f"{len(suspects.faults)} faults, {len(tests)} tests fail", flush=True)
+        files = list(dict.fromkeys(test.partition("::")[0] for test in failing_tests(tree, options)))
+    print(f"{len(suspects.faults)} faults, tests of {len(files)} files fail", flush=True)
     with Runner(tree, "slow or not slow") as runner:
-        while tests and suspects.faults:
-            test = tests[0]
+        while files and suspects.faults:
+            with suspects.planted(suspects.faults):
+                test, _ = runner.run(files[:1], PATIENCE)
+            if not test:
+                files.pop(0)
+                continue
             # Some tests fail only after those before them in their file.
-            fault = suspects.behind(test, runner) or suspects.behind(test.partition("::")[0], runner)
+            fault = suspects.behind(test, runner) or suspects.behind(files[0], runner)
             if fault:
                 suspects.faults.remove(fault)
                 save(Trial(fault, test, 0.0, 1))
+            elif test.startswith(files[0]):
+                runner.leave_out(test)
             else:
-                tests.remove(test)
+                # The file hangs, or cannot be read, whatever is planted.
+                files.pop(0)
 
 
 def failing_tests(tree: Path, options: Sequence[str]) -> list[str]:

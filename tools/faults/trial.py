@@ -114,7 +114,7 @@ def _try_in_a_worktree(
             groups = list(_groups(files_for(fault, records, tree), records.seconds))
             is_sound = False
             while not is_sound:
-                with planted(fault, tree, number):
+                with planted([fault], tree, number):
                     trial = _try(fault, groups, records.seconds, runner)
                 is_sound = runner.passes_without_faults(trial.failed_test)
             save(trial)
@@ -159,6 +159,10 @@ class Runner:
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer = json.loads(self._process.stdout.readline())
         return answer["failed_test"], answer["cpu"]
+
+    def leave_out(self, test: str) -> None:
+        """Leave a test out from now on."""
+        self._failing.add(test)
 
     def passes_without_faults(self, test: str) -> bool:
         """Whether a test passes on the worktree as it is. Tries it once; a run that hung is believed."""
