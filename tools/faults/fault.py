@@ -14,6 +14,7 @@ FAULTS = Path(__file__).parent / "faults.tsv"
 #: Rooms whose lines are recorded.
 RECORDED_ROOMS = ("campus", "loading", "warehouse", "writeback")
 COMPILED = "warehouse/compiled_models.json"
+LINEAGE = "warehouse/compiled_lineage.json"
 FINGERPRINT = "from warehouse.publish.models.dbt_project import fingerprint; print(fingerprint())"
 
 
@@ -96,9 +97,8 @@ def _changed_file(path: Path, fault: Fault, line: int, number: int) -> Iterator[
 
 @contextmanager
 def _compiled_again(faults: Sequence[Fault], tree: Path) -> Iterator[None]:
-    path = tree / COMPILED
-    content = path.read_text(encoding="utf-8")
-    manifest = json.loads(content)
+    before = {name: (tree / name).read_text(encoding="utf-8") for name in (COMPILED, LINEAGE)}
+    manifest = json.loads(before[COMPILED])
     for fault in faults:
         [node] = [
             node for node in manifest["nodes"].values() if fault.path.endswith(node["original_file_path"])
@@ -106,11 +106,15 @@ def _compiled_again(faults: Sequence[Fault], tree: Path) -> Iterator[None]:
         lines = node["compiled_code"].split("\n")
         lines = [fault.changed if _code(fault, line) == fault.text else line for line in lines]
         node["compiled_code"] = "\n".join(lines)
-    manifest["fingerprint"] = subprocess.run(
+    fingerprint = subprocess.run(
         [tree / ".venv/bin/python", "-c", FINGERPRINT], cwd=tree, capture_output=True, text=True, check=True
     ).stdout.strip()
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    # Both files say of which models they are; the lineage is that without faults.
+    lineage = before[LINEAGE].replace(manifest["fingerprint"], fingerprint, 1)
+    (tree / LINEAGE).write_text(lineage, encoding="utf-8")
+    (tree / COMPILED).write_text(json.dumps(manifest | {"fingerprint": fingerprint}), encoding="utf-8")
     try:
         yield
     finally:
-        path.write_text(content, encoding="utf-8")
+        for name, content in before.items():
+            (tree / name).write_text(content, encoding="utf-8")
