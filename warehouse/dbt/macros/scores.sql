@@ -46,9 +46,12 @@
         items.scoring_type,
         items.compute_type,
         {{ ratio('grouped.total', 'grouped.valid_scores', places=6, digits=18) }} as mean,
-        -- Additions and deductions, limited to 0 and the full score.
+        -- Deductions leave at least 0 of an initial score. Without an initial score they are negative points.
         cast(
-            greatest(least(coalesce(items.initial_score, 0) + grouped.total, items.full_score), 0) as decimal(18, 6)
+            least(
+                if(items.initial_score is null, grouped.total, greatest(items.initial_score + grouped.total, 0)),
+                items.full_score
+            ) as decimal(18, 6)
         ) as initial_and_sum
     from (
         select

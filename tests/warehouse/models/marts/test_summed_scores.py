@@ -12,10 +12,12 @@ from tests.kits.models.builds import Build, Builder
 from tests.kits.models.raw_tables import create_raw
 from tests.kits.models.simulated_school import Rows, fill, simulated
 
-SHARES, SUMS = 1, 2
+SHARES, SUMS, DEDUCTIONS = 1, 2, 3
 SEMESTER = 10101
 #: So many students lack every second score of the semester.
 WITHOUT_SCORES = 4
+#: The full score of additions where these begin with no points.
+MOST_ADDED = Decimal(2)
 AREAS = {
     **dict.fromkeys(("attendance_rate", "attendance_drop"), "attendance"),
     "lateness_rate": "behaviour",
@@ -58,9 +60,42 @@ def _suggested(rule: str, item_points: list[tuple[Decimal, Decimal]]) -> dict[st
     return {"score": None, "suggest_score": score, "real_score": score}
 
 
+def _item_sums(scores: list[dict[str, Any]]) -> dict[Student, Decimal]:
+    """By item and student, the sum of the additions and deductions, up to the full score."""
+    sums: dict[Student, Decimal] = defaultdict(Decimal)
+    for row in scores:
+        if row["type"] == "raw":
+            sums[row["item_id"], row["owner_id"]] += Decimal(row["score"])
+    return {key: min(points, MOST_ADDED) for key, points in sums.items()}
+
+
+def _deductions() -> Rows:
+    """A school that sums; its additions begin with no points, and the platform makes no score of them."""
+    rows = simulated(replace(Readings(), suggested_scores="sum"))
+    items = {row["id"]: row["assessment_id"] for row in rows["assessment_items"]}
+    additions = {row["id"] for row in rows["assessment_items"] if row["scoring_type"] == "addition"}
+    scores = [row for row in rows["scores"] if row["type"] == "raw" or row["item_id"] not in additions]
+    item_points: dict[Student, list[tuple[Decimal, Decimal]]] = defaultdict(list)
+    for row in scores:
+        if row["type"] == "item_score" and row["score"] is not None and row["valid"]:
+            item_points[row["assessment_id"], row["owner_id"]].append((Decimal(row["score"]), Decimal(1)))
+    for (item, owner), points in _item_sums(scores).items():
+        item_points[items[item], owner].append((points, Decimal(1)))
+    return rows | {
+        "assessment_items": [
+            row | ({"initial_score": None, "full_score": str(MOST_ADDED)} if row["id"] in additions else {})
+            for row in rows["assessment_items"]
+        ],
+        "scores": scores,
+        "grades": [
+            row | _suggested("sum", item_points[row["source_id"], row["owner_id"]]) for row in rows["grades"]
+        ],
+    }
+
+
 @pytest.fixture(scope="module")
 def rows() -> dict[int, Rows]:
-    return {SHARES: _rows("share"), SUMS: _rows("sum")}
+    return {SHARES: _rows("share"), SUMS: _rows("sum"), DEDUCTIONS: _deductions()}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +114,17 @@ def test_the_platforms_own_scores_show_that_it_sums(schools: Build) -> None:
         "select school_id, left(rule, 3), count_if(not is_as_suggested) from core.fct_grade_by_items"
         " group by all order by all"
     )
-    assert shown == [(SHARES, "sha", 0), (SUMS, "sum", 0)]
+    assert shown == [(SHARES, "sha", 0), (SUMS, "sum", 0), (DEDUCTIONS, "sum", 0)]
+
+
+def test_deductions_without_initial_points_are_negative(schools: Build, rows: dict[int, Rows]) -> None:
+    sums = _item_sums(rows[DEDUCTIONS]["scores"])
+    assert min(sums.values()) < 0 < max(sums.values()) == MOST_ADDED
+    made = schools.rows(
+        "select assessment_item_id, student_id, score from core.fct_item_score"
+        f" where school_id = {DEDUCTIONS} and score_source = 'raw'"
+    )
+    assert {(item, student): score for item, student, score in made} == sums
 
 
 def test_missing_scores_are_zeros_of_sums_alone(schools: Build, rows: dict[int, Rows]) -> None:
@@ -93,7 +138,7 @@ def test_missing_scores_are_zeros_of_sums_alone(schools: Build, rows: dict[int, 
             (semester, student): counts for school, semester, student, *counts in mart if school == school_id
         }
         assert missing.keys() <= mine.keys()
-        as_zero = missing if school_id == SUMS else Counter[Student]()
+        as_zero = missing if school_id != SHARES else Counter[Student]()
         assert mine == {key: [missing[key], as_zero[key]] for key in mine}
 
 
@@ -157,7 +202,7 @@ def _level(levels: dict[str, str], zeros: int) -> tuple[str, int]:
 
 
 def _zeros(rows: dict[int, Rows], school_id: int, semester_id: int, student_id: int) -> int:
-    return _missing(rows[school_id])[semester_id, student_id] if school_id == SUMS else 0
+    return _missing(rows[school_id])[semester_id, student_id] if school_id != SHARES else 0
 
 
 def _missing(rows: Rows) -> Counter[Student]:

@@ -4,8 +4,8 @@
 --   rule: a rule qualifies if it reproduces, as platforms round, at least score_rule_percent (seeds.grade_thresholds) of
 --     the platform's own item scores that tell rules apart. Of these rules, the rule that reproduces most scores
 --     exactly is taken.
---       of raw scores  avg, sum, last (by creation), max, min, initial_and_sum (initial score and additions, from 0 to
---                      the full score)
+--       of raw scores  avg, sum, last (by creation), max, min, initial_and_sum (initial score, additions and deductions:
+--                      at most the full score, and at least 0 if the item has an initial score)
 --       of parts       sum, avg, weighted_avg (by the items' weights), share (points as a share of the parts' full
 --                      scores, times the item's own)
 --   Raw scores are compared with the platform's own score of their item. If the item has none, they are compared with
