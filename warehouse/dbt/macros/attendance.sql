@@ -103,3 +103,23 @@
         full join {{ ref('dim_course_class') }} as course_classes using (school_id, course_class_id)
     )
 {%- endmacro %}
+
+{#- The CTE `decided`: the rule of each status and label of the CTE `found`, of the CTE `rules`. -#}
+{% macro decided_statuses() -%}
+    decided as (
+        select
+            found.school_id,
+            found.status,
+            found.absence_label,
+            arg_max(
+                rules,
+                (rules.school_id is not null, rules.absence_label is not distinct from found.absence_label)
+            ) as rule
+        from found
+        inner join rules
+            on coalesce(rules.school_id, found.school_id) = found.school_id
+            and rules.status = found.status
+            and (rules.absence_label = '*' or rules.absence_label is not distinct from found.absence_label)
+        group by found.school_id, found.status, found.absence_label
+    )
+{%- endmacro %}

@@ -18,22 +18,7 @@ found as (
     group by school_id, status, absence_label
 ),
 
-decided as (
-    select
-        found.school_id,
-        found.status,
-        found.absence_label,
-        arg_max(
-            rules,
-            (rules.school_id is not null, rules.absence_label is not distinct from found.absence_label)
-        ) as rule
-    from found
-    inner join rules
-        on coalesce(rules.school_id, found.school_id) = found.school_id
-        and rules.status = found.status
-        and (rules.absence_label = '*' or rules.absence_label is not distinct from found.absence_label)
-    group by found.school_id, found.status, found.absence_label
-)
+{{ decided_statuses() }}
 
 select
     found.school_id,

@@ -1,22 +1,40 @@
 -- Grain: school, closed semester, teaching week, student who was there at the end of the week.
--- Rules: the indicators and the level of marts.early_warning, as the rules in force make them of what had happened by
---   the end of the week (ends_on). A student was there with a membership of a course class on that day; one without
---   memberships in the semester, from the first mark of attendance on. A semester of which students or memberships were
---   never loaded has no rows. Nothing later is used:
---     attendance   marks dated up to ends_on; the trend ends with the last recorded week so far
---     grades       as this warehouse knew them on that day (marts.grade_history); of a grade that was loaded later: the
---                  value of now, from the day on which the platform last changed the grade
---     scores       from the sync that first saw the score given; of one that was loaded as given: from its creation
---   Of a student who has left by now the platform hides the scores, so missing_rate is null before core.known_since.
---   score_drop compares with the last semester's final grades. Credits, full scores, cohorts and the students of an item
---   are those of now.
---   known_when: how that is known of the grades and scores used. recorded: the warehouse held them; dated: the
---   platform's own times; assumed: the platform gives no time of some of them, so the last day of the semester is taken.
+-- Rules: the indicators and the level of marts.early_warning, as the rules in force make them of what was known at the end
+--   of the week (ends_on). A student was there with a membership of a course class on that day (one that ended later
+--   counts); one without memberships in the semester, from the first mark of attendance on. Nothing later is used:
+--     attendance   a mark counts from the later of its lesson and the day on which it was made (marked_at). A mark that
+--                  changed or went after it was stored counts with its earlier value until the sync that saw the change
+--                  (core.attendance_past). The trend ends with the last week of which a mark had been made
+--     grades       as this warehouse knew them on that day (marts.grade_history). Of a grade that was there at the first
+--                  load: the value of then, from the day on which the platform last changed the grade. A grade that is
+--                  deleted since has the full score and weight of its assessment's grades
+--     scores       as this warehouse knew them on that day (quality.changes): a score is missing unless it was given, or
+--                  taken out of statistics. Of a score that was there at the first load: given from its creation on, taken
+--                  out of statistics from its last change on
+--     expected     a score is expected of those who were members of the class on a day on which a score of the item was
+--                  given, up to the day of its publication, or on the day of its publication; from the first such day on,
+--                  up to the deletion of the item. Of a member who has left the class only if it was settled by then
+--   Of a student who has left by now the platform hides the scores, so missing_rate is null before the first load.
+--   score_drop compares with the last semester's final grades. Those, credits, full scores, cohorts and the rules by
+--   which grades are sums of scores are those of now.
+--   known_when, the first of these that applies:
+--     assumed    a mark without a time of marking, and not stored by then, counts from its lesson on. A mark that
+--                replaced one in its session counts from the first mark on. A score that was there at the first load may
+--                have been given, or taken out of statistics, from its creation (without one: from the first week) to its
+--                last change (if the change log has a later one: to the first load); and so may the scores by which an
+--                item begins. A published grade changed after the day; a grade of the first load changed or went after it,
+--                or has no time; a deleted grade has no other of its assessment. Before the first load: a membership
+--                has no day of joining, or the student has left by now
+--     dated      something of it was not stored here by then, and the platform's own times say so; so before the first
+--                load of memberships, attendance or the semester's scores (core.known_since, quality.changes)
+--     recorded   all of it was stored here
+--   What the platform had deleted, or changed without a trace, before the first load is not known: no row shows it.
 --   <indicator>_level: null where too little is known to judge. level: unknown where no indicator is judged.
 --   missing_lowers_grades: a missing score counts as zero points, so that a warning of missing_rate is of the grades.
 --   failed_last_semester: at least one failed course in the semester before; null: no semester before.
 --   is_worst_tenth: attendance of the last four weeks among the worst tenth of the school's students; null: no records.
--- Source: core.early_warning_student, marts.attendance_student_day, marts.grade_history, core facts.
+-- Source: core.early_warning_student, core.fct_attendance, core.attendance_past, marts.grade_history, quality.changes, core
+--   facts.
 {%- set indicators = warning_indicators().keys() | list %}
 with semesters as (
     select *
@@ -59,48 +77,64 @@ grade_thresholds as (
     select
         school_id,
         max(value) filter (where threshold = 'pass_percent') as pass_percent,
+        max(value) filter (where threshold = 'weight_without_credit') as weight_without_credit,
         max(value) filter (where threshold = 'rank_minimum_course_percent') as rank_minimum
     from {{ ref('stg_grade_thresholds') }}
     group by school_id
 ),
 
-days as (
-    select * from {{ ref('attendance_student_day') }} where recorded > 0
+known_since as (
+    select school_id, cast(max(known_since) as date) as known_since
+    from {{ ref('known_since') }}
+    -- Grades and scores may begin late in the first semester. Their own first loads tell since when they are known.
+    where resource in ('attendance_records', 'class_members')
+    group by school_id
 ),
 
+{{ attendance_up_to_week() }},
+
 first_marks as (
-    select school_id, semester_id, student_id, min(date) as first_on
-    from days
+    select school_id, semester_id, student_id, min(from_on) as first_on
+    from mark_days
     group by school_id, semester_id, student_id
 ),
 
 stays as (
-    select school_id, semester_id, student_id, joined_on, left_on
+    select school_id, semester_id, student_id, joined_on, left_on, joined_on is null as is_undated
     from members
     where semester_id is not null
 
     union all
 
-    select school_id, semester_id, student_id, first_on, null
+    select school_id, semester_id, student_id, first_on, null, false
     from first_marks
     anti join members using (school_id, semester_id, student_id)
 ),
 
 there as (
-    select distinct
+    select
         weeks.school_id,
         weeks.semester_id,
         weeks.week,
         weeks.ends_on,
-        stays.student_id
+        stays.student_id,
+        coalesce(bool_and(known_since.known_since <= weeks.ends_on), false) as is_loaded,
+        not is_loaded and coalesce(bool_or(students.is_deleted), false) as is_hidden,
+        -- Before the first load: who is there by an undated membership, and what the platform hides of those who have left.
+        case when is_loaded then 0 when is_hidden or bool_or(stays.is_undated) then 2 else 1 end as doubt
     from weeks
     inner join stays
         on stays.school_id = weeks.school_id
         and stays.semester_id = weeks.semester_id
         and {{ is_member('stays', 'weeks.ends_on') }}
+    left join known_since
+        on known_since.school_id = weeks.school_id
+    left join students
+        on students.school_id = stays.school_id
+        and students.semester_id = stays.semester_id
+        and students.student_id = stays.student_id
+    group by weeks.school_id, weeks.semester_id, weeks.week, weeks.ends_on, stays.student_id
 ),
-
-{{ attendance_up_to_week() }},
 
 {{ scores_up_to_week() }},
 
@@ -126,13 +160,26 @@ indicators as (
         coalesce(grades.pending_courses > 0, false) as has_pending,
         coalesce(grades.pending_failed_courses > 0, false) as has_pending_failed,
         coalesce(scores.lowers_score_rate, false) as lowers_score_rate,
-        greatest(grades.doubt, scores.doubt) as doubt,
+        -- greatest() ignores null.
+        case
+            when coalesce(attendance.days_recorded, grades.counted_courses, scores.expected, doubts.week) is not null
+                then greatest(
+                    there.doubt,
+                    attendance.doubt,
+                    grades.doubt,
+                    scores.doubt,
+                    if(score_loads.loaded_at > there.ends_on, 1, 0),
+                    if(doubts.week is not null, 2, 0)
+                )
+        end as doubt,
         attendance.month_attendance_rate,
         students.earlier_failed_courses
     from there
     left join attendance using (school_id, semester_id, week, student_id)
     left join grades using (school_id, semester_id, week, student_id)
     left join scores using (school_id, semester_id, week, student_id)
+    left join grade_doubts as doubts using (school_id, semester_id, week, student_id)
+    left join score_loads using (school_id, semester_id)
     left join students
         on students.school_id = there.school_id
         and students.semester_id = there.semester_id

@@ -1,7 +1,7 @@
 -- Grain: school, course class, date, lesson, student: the record of one student in one session.
 -- Rules: live rows only. A student without a record has no row: not recorded is not absent. Records stay after the
 --     student or the class has gone.
---   If a student has several records in a session, the record marked last counts.
+--   If a student has several records in a session, the record marked last counts. first_record_at is the time of the first.
 --   The flags come from seeds.attendance_status_rules (dim_attendance_status). Rates use records with
 --     counts_in_denominator; each of these is either present or absent.
 --   Ids are v3's (bridge_v1_person, dim_teaching_class); the semester is the class's.
@@ -44,11 +44,13 @@ repeated as (
 ),
 
 marks as (
-    select *
+    select *, cast(null as timestamp) as first_record_at
     from records
     anti join repeated using (school_id, v1_class_id, v1_student_id, date, lesson)
     union all
-    select record.*
+    select
+        record.*,
+        min(marked_at) over (partition by school_id, v1_class_id, v1_student_id, date, lesson) as first_record_at
     from records as record
     semi join repeated using (school_id, v1_class_id, v1_student_id, date, lesson)
     qualify row_number() over (
@@ -72,7 +74,9 @@ select
     {%- for flag in attendance_flags() %}
     statuses.{{ flag }},
     {%- endfor %}
-    marks.marked_at
+    marks.marked_at,
+    marks.first_record_at,
+    marks.synced_at
 from marks
 left join classes
     on classes.school_id = marks.school_id

@@ -29,6 +29,15 @@ MODELS = (
     "early_warning_backtest_group",
     "early_warning_backtest_status",
 )
+#: The marks of the days of attendance, each made on its day.
+MARKS = """
+    insert into core.fct_attendance by name
+    select school_id, semester_id, student_id, date, week, unnest(range(recorded)) as lesson,
+        lesson < present as is_present, lesson < late as is_late, true as counts_in_denominator,
+        date as marked_at, timestamp '2026-01-01' as synced_at
+    from marts.attendance_student_day
+"""
+MARTS = ("attendance_student_day", "grade_history", "grade_student_semester")
 Week = dict[str, Any]
 
 
@@ -43,9 +52,10 @@ def school(
         tables = "select table_name from duckdb_tables() where schema_name = 'core'"
         for (table,) in connection.execute(tables).fetchall():
             connection.execute(f"delete from core.{table}")
-        for table in ("attendance_student_day", "grade_history", "grade_student_semester"):
+        for table in MARTS:
             connection.execute(f"delete from marts.{table}")
         connection.execute("delete from quality.changes")
+        connection.execute("delete from raw.scores where _deleted_at is not null")
         connection.execute("begin")
 
         def make(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
@@ -55,6 +65,7 @@ def school(
             for name, rows in ({"dim_semester": semesters} | tables).items():
                 if rows:
                     _insert(connection, name, rows)
+            connection.execute(MARKS)
             for name in MODELS:
                 node = compiled()["nodes"][f"model.campus.{name}"]
                 connection.execute(
@@ -82,10 +93,7 @@ def _semester(semester_id: int, first_day: date, *, is_over: bool) -> dict[str, 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
     connection.register("rows", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
-    schema = (
-        "marts" if table in ("attendance_student_day", "grade_history", "grade_student_semester") else "core"
-    )
-    connection.execute(f"insert into {schema}.{table} by name from rows")
+    connection.execute(f"insert into {'marts' if table in MARTS else 'core'}.{table} by name from rows")
 
 
 def _students(number: int, **columns: Callable[[int], Any]) -> list[dict[str, Any]]:
@@ -98,7 +106,7 @@ def _students(number: int, **columns: Callable[[int], Any]) -> list[dict[str, An
 
 def _members(number: int) -> list[dict[str, Any]]:
     return [
-        {"school_id": 1, "semester_id": 20, "course_class_id": 1, "student_id": n, "is_expected": True}
+        {"school_id": 1, "semester_id": 20, "course_class_id": 1, "student_id": n, "joined_on": FIRST_DAY}
         for n in range(number)
     ]
 
@@ -161,7 +169,8 @@ def _world(
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, table: str, condition: str = "true") -> list[dict[str, Any]]:
-    return connection.sql(f"select * from {table} where {condition}").pl().to_dicts()
+    rows: list[dict[str, Any]] = connection.sql(f"select * from {table} where {condition}").pl().to_dicts()
+    return rows
 
 
 def _level(connection: duckdb.DuckDBPyConnection, outcome: str, week: int) -> dict[str, Any]:
@@ -380,64 +389,52 @@ def test_nothing_later_changes_an_earlier_flag(school: Any, week: int, seed: int
     assert school(**world).sql(flags).fetchall() == before
 
 
+def _items(number: int) -> dict[str, list[dict[str, Any]]]:
+    """An assessment of a class of all students, and its items."""
+    assessment: Week = {"school_id": 1, "semester_id": 20, "assessment_id": 1, "course_class_id": 1}
+    item: Week = {
+        "school_id": 1,
+        "assessment_id": 1,
+        "full_score": 10.0,
+        "is_leaf": True,
+        "is_deleted": False,
+    }
+    return {
+        "dim_assessment": [assessment | {"is_deleted": False}],
+        "dim_assessment_item": [item | {"assessment_item_id": n, "is_deleted": False} for n in range(number)],
+    }
+
+
+def _score(item: int, student: int, created: date) -> dict[str, Any]:
+    return {
+        "school_id": 1,
+        "semester_id": 20,
+        "score_id": 100 * item + student,
+        "assessment_item_id": item,
+        "student_id": student,
+        "score": 7.0,
+        "is_valid": True,
+        "created_at": datetime.combine(created, datetime.min.time()),
+    }
+
+
 def _scores_of(random: np.random.Generator, students: int) -> dict[str, list[dict[str, Any]]]:
     """Ten items of a class of all students; each score is given on a day of its own, or never."""
-    items = [
-        {
-            "school_id": 1,
-            "semester_id": 20,
-            "assessment_id": 1,
-            "assessment_item_id": item,
-            "course_class_id": 1,
-            "full_score": 10.0,
-            "known_on": LAST_DAY,
-        }
-        for item in range(10)
-    ]
     scores = [
-        {
-            "school_id": 1,
-            "score_id": 100 * item + student,
-            "semester_id": 20,
-            "assessment_item_id": item,
-            "student_id": student,
-            "score": 7.0,
-            "is_valid": True,
-            "created_at": datetime.combine(
-                FIRST_DAY + timedelta(days=int(random.integers(0, 7 * WEEKS - 4))), datetime.min.time()
-            ),
-        }
+        _score(item, student, FIRST_DAY + timedelta(days=int(random.integers(0, 7 * WEEKS - 4))))
         for item in range(10)
         for student in range(students)
         if random.random() < 0.8
     ]
-    of_items = [
-        {name: row[name] for name in row if name not in ("score_id", "semester_id")} for row in scores
-    ]
-    for row in of_items:
-        del row["created_at"]
-    return {"fct_assessment_item": items, "fct_score": scores, "fct_item_score": of_items}
+    return {**_items(10), "fct_score": scores}
 
 
 def test_indicators_of_a_week_by_hand(school: Any) -> None:
     """Student 0 misses three of 30 lessons in week 1, is late in two, and lacks the score of one item."""
     days = [_day(0, 1, weekday, 6 if weekday else 3, late=2 if weekday == 1 else 0) for weekday in range(5)]
     days += [_day(0, 2, weekday, 6) for weekday in range(5)]
-    made = datetime(2024, 9, 4)
-    items = [
-        {
-            "school_id": 1,
-            "semester_id": 20,
-            "assessment_id": 1,
-            "assessment_item_id": item,
-            "course_class_id": 1,
-        }
-        | {"full_score": 10.0, "known_on": LAST_DAY}
-        for item in range(3)
-    ]
     scores = [
-        {"school_id": 1, "score_id": 10 * item + n, "semester_id": 20, "assessment_item_id": item}
-        | {"student_id": n, "score": 5.0, "is_valid": True, "created_at": made + timedelta(days=7 * item)}
+        _score(item, n, date(2024, 9, 4) + timedelta(days=7 * item))
         for item in range(3)
         for n in (0, 1)
         if (item, n) != (1, 0)
@@ -447,8 +444,8 @@ def test_indicators_of_a_week_by_hand(school: Any) -> None:
         bridge_class_student=_members(2),
         attendance_student_day=days,
         fct_grade=[_grade(1, 0, 55.0, FIRST_DAY + timedelta(days=9)), _grade(2, 0, 95.0, LAST_DAY)],
-        fct_assessment_item=items,
         fct_score=scores,
+        **_items(3),
     )
     weeks = {
         row["week"]: row
@@ -466,7 +463,7 @@ def test_indicators_of_a_week_by_hand(school: Any) -> None:
 def test_a_grade_counts_as_the_warehouse_knew_it(school: Any) -> None:
     """55 until the night of week 4, 70 from then on; the platform's own time is later than both."""
     changed = datetime(2024, 9, 28, 2)
-    versions = [
+    versions: list[Week] = [
         {"known_from": datetime(2024, 9, 1, 2), "known_to": changed, "real_score": 55.0},
         {"known_from": changed, "known_to": None, "real_score": 70.0},
     ]
@@ -487,6 +484,7 @@ def test_a_grade_counts_as_the_warehouse_knew_it(school: Any) -> None:
         bridge_class_student=_members(1),
         fct_grade=[_grade(1, 0, 70.0, LAST_DAY)],
         grade_history=history,
+        known_since=[{"school_id": 1, "resource": "class_members", "known_since": datetime(2024, 9, 1, 2)}],
     )
     rows = connection.sql(
         "select failed_courses, known_when from core.early_warning_week where week in (3, 4) order by week"
