@@ -1,9 +1,11 @@
 {#- The rules that marts.early_warning_backtest judges: type, area (of an indicator: that of its rule in force), and whether
-    a row of core.early_warning_week is flagged. -#}
+    a row of core.early_warning_week is flagged; the condition begins with a column that is null where the rule judges not. -#}
 {% macro backtest_rules() -%}
     {%- set rules = {
-        'level_warning': ('level', 'all', "level in ('warning', 'at_risk')"),
-        'level_at_risk': ('level', 'all', "level = 'at_risk'"),
+        'level_warning': ('level', 'all', 'level_risk >= 2'),
+        'level_at_risk': ('level', 'all', 'level_risk >= 3'),
+        'attendance_reasons': ('area', 'attendance', 'attendance_reasons_risk >= 2'),
+        'grades_reasons': ('area', 'grades', 'grades_reasons_risk >= 2'),
         'failed_last_semester': ('baseline', 'earlier', 'failed_last_semester'),
         'worst_tenth_attendance': ('baseline', 'attendance', 'is_worst_tenth')
     } -%}
@@ -25,25 +27,61 @@
     }) }}
 {%- endmacro %}
 
-{#- What a row of core.early_warning_week is compared with others by: an indicator, or the level as a number. -#}
-{% macro backtest_value(rule) -%}
-    {%- if rule == 'level' -%}
-    case level when 'at_risk' then 3 when 'warning' then 2 when 'watch' then 1 else 0 end
-    {%- else -%}
-    cast({{ rule }} as double)
-    {%- endif -%}
+{#- What a level or an area is judged by as a whole, beside a single indicator. -#}
+{% macro backtest_composites() -%}
+    {{ return(['level', 'attendance_reasons', 'grades_reasons']) }}
 {%- endmacro %}
 
-{#- The fewest students with the outcome, and without, of whom a rule is judged. -#}
-{% macro backtest_minimum() -%}
-    10
+{#- A level as a number; null: unknown. -#}
+{% macro level_rank(level) -%}
+    case {{ level }} when 'at_risk' then 3 when 'warning' then 2 when 'watch' then 1 when 'none' then 0 end
+{%- endmacro %}
+
+{#- The fewest students with the outcome, and without: of a share, of an interval of an area, and of a verdict. -#}
+{% macro backtest_minimum(of='share') -%}
+    {{ {'share': 10, 'interval': 15, 'verdict': 30}[of] }}
 {%- endmacro %}
 
 {#-
     The CTE `flags`: core.early_warning_week with a column for each rule (whether it flags, and how many weeks before
-    the end of the semester it first did), and the CTE `cases`: a row of it and outcome that is known.
+    the end of the semester it first did) and each <indicator>_risk (the greater the worse; null: not judged), and the
+    CTE `cases`: a row of it and outcome that is known.
 -#}
 {% macro backtest_cases() -%}
+    rules_by_school as (
+        select
+            school_id,
+            {%- for indicator in warning_indicators() %}
+            max(area) filter (where indicator = '{{ indicator }}') as {{ indicator }}_area,
+            max(if(worse in ('below', 'at_most'), -1, 1)) filter (where indicator = '{{ indicator }}') as {{ indicator }}_sign{{ ',' if not loop.last }}
+            {%- endfor %}
+        from {{ ref('stg_early_warning_rules') }}
+        group by school_id
+    ),
+
+    risks as (
+        select
+            weeks.*,
+            {{ level_rank('weeks.level') }} as level_risk,
+            {%- for indicator in warning_indicators() %}
+            case when weeks.{{ indicator }}_level is not null then rules.{{ indicator }}_sign * cast(weeks.{{ indicator }} as double) end
+                as {{ indicator }}_risk,
+            {%- endfor %}
+            {%- for area in ('attendance', 'grades') %}
+            greatest(
+                {%- for indicator in warning_indicators() %}
+                case
+                    when {{ "if(weeks.missing_lowers_grades, 'grades', rules.missing_rate_area)" if indicator == 'missing_rate' else 'rules.' ~ indicator ~ '_area' }} = '{{ area }}'
+                        then {{ level_rank('weeks.' ~ indicator ~ '_level') }}
+                end{{ ',' if not loop.last }}
+                {%- endfor %}
+            ) as {{ area }}_reasons_risk{{ ',' if not loop.last }}
+            {%- endfor %}
+        from {{ ref('early_warning_week') }} as weeks
+        left join rules_by_school as rules
+            on rules.school_id = weeks.school_id
+    ),
+
     flags as (
         select
             weeks.*,
@@ -52,7 +90,7 @@
             coalesce({{ condition }}, false) as flags_{{ rule }},
             semesters.week_count - min(weeks.week) filter (where {{ condition }}) over so_far as lead_{{ rule }}{{ ',' if not loop.last }}
             {%- endfor %}
-        from {{ ref('early_warning_week') }} as weeks
+        from risks as weeks
         inner join {{ ref('dim_semester') }} as semesters
             on semesters.school_id = weeks.school_id
             and semesters.semester_id = weeks.semester_id
@@ -105,7 +143,7 @@
             'rule_type': '{{ type }}',
             'rule': '{{ rule }}',
             'area': {{ "'" ~ area ~ "'" if area else 'cast(null as varchar)' }},
-            'judged': count({{ condition.split(' ')[0] }}){{ " filter (where level <> 'unknown')" if type == 'level' }},
+            'judged': count({{ condition.split(' ')[0] }}),
             'flagged': count(*) filter (where flags_{{ rule }}),
             'hits': count(*) filter (where flags_{{ rule }} and has_happened),
             'lead_weeks': quantile_disc(if(flags_{{ rule }} and has_happened, lead_{{ rule }}, null), 0.5)

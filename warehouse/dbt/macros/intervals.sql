@@ -13,6 +13,25 @@
     )
 {%- endmacro %}
 
+{#- The normal deviate that is as rare as Student's t (Hill 1970, Communications of the ACM 13, 617). -#}
+{% macro t_as_normal(t, degrees_of_freedom) -%}
+    {%- set z = 'sqrt((' ~ degrees_of_freedom ~ ' - 0.5) * ln(1 + ' ~ t ~ ' ** 2 / ' ~ degrees_of_freedom ~ '))' -%}
+    {%- set scale = '(48 * (' ~ degrees_of_freedom ~ ' - 0.5) ** 2)' -%}
+    (
+        {{ z }} + ({{ z }} ** 3 + 3 * {{ z }}) / {{ scale }}
+        - (4 * {{ z }} ** 7 + 33 * {{ z }} ** 5 + 240 * {{ z }} ** 3 + 855 * {{ z }})
+        / (10 * {{ scale }} * ({{ scale }} + 0.8 * {{ z }} ** 4 + 100))
+    )
+{%- endmacro %}
+
+{#- The chance of a normal deviate of at least this size, of either sign (Abramowitz and Stegun, 26.2.17). -#}
+{% macro normal_p_value(deviate) -%}
+    {%- set k = '(1 / (1 + 0.2316419 * ' ~ deviate ~ '))' -%}
+    2 * 0.3989422804 * exp(-({{ deviate }} ** 2) / 2) * {{ k }} * (0.319381530 + {{ k }} * (
+        -0.356563782 + {{ k }} * (1.781477937 + {{ k }} * (-1.821255978 + {{ k }} * 1.330274429))
+    ))
+{%- endmacro %}
+
 {#- An end (+ or -) of the 95% interval of `value` minus the mean of a group that the value is not of, which tells where
     the difference of one more of the group would be: by the group's size, sum and `squares`. Null below 5 values. -#}
 {% macro difference_limit(value, size, sum, squares, end) -%}
@@ -38,25 +57,58 @@
 
 {#- An end (low or high) of the 95% confidence interval of a share of counts, by Wilson's score, in percent. -#}
 {% macro wilson_limit(part, whole, end) -%}
-    case
-        when {{ whole }} > 0
-            then {{ rounded(
-                'least(greatest(100 * (2 * ' ~ part ~ ' + 3.841459 ' ~ ('-' if end == 'low' else '+')
-                ~ ' 1.959964 * sqrt(3.841459 + 4.0 * ' ~ part ~ ' * (' ~ whole ~ ' - ' ~ part ~ ') / ' ~ whole
-                ~ ')) / (2 * (' ~ whole ~ ' + 3.841459)), 0), 100)', places=2
-            ) }}
-    end
+    case when {{ whole }} > 0 then {{ rounded(_wilson(part, whole, end), places=2) }} end
 {%- endmacro %}
 
-{#- An end of the interval of the difference of two shares, by Newcombe's method: of the columns <share>_here and
-    <share>_elsewhere with their Wilson intervals. -#}
-{% macro newcombe_limit(share, end) -%}
-    {%- set here, elsewhere = share ~ '_here', share ~ '_elsewhere' -%}
-    {%- set sign, other = ('-', 'high') if end == 'low' else ('+', 'low') -%}
+{% macro _wilson(part, whole, end) -%}
+    least(greatest(100 * (2 * {{ part }} + 3.841459 {{ '-' if end == 'low' else '+' }} 1.959964 * sqrt(
+        3.841459 + 4.0 * {{ part }} * ({{ whole }} - {{ part }}) / {{ whole }}
+    )) / (2 * ({{ whole }} + 3.841459)), 0), 100)
+{%- endmacro %}
+
+{#- An end of the interval of the difference of two shares of counts, by Newcombe's method from Wilson's intervals, in
+    percentage points. -#}
+{% macro newcombe_limit(part, whole, other_part, other_whole, end) -%}
+    {%- set sign, other_end = ('-', 'high') if end == 'low' else ('+', 'low') -%}
     {{ rounded(
-        here ~ ' - ' ~ elsewhere ~ ' ' ~ sign ~ ' sqrt(pow(' ~ here ~ ' - ' ~ here ~ '_' ~ end ~ ', 2) + pow('
-        ~ elsewhere ~ '_' ~ other ~ ' - ' ~ elsewhere ~ ', 2))', places=2
+        rate_difference(part, whole, other_part, other_whole) ~ sign ~ ' sqrt('
+        ~ '(100.0 * ' ~ part ~ ' / nullif(' ~ whole ~ ', 0) - ' ~ _wilson(part, whole, end) ~ ') ** 2'
+        ~ ' + (100.0 * ' ~ other_part ~ ' / nullif(' ~ other_whole ~ ', 0) - ' ~ _wilson(other_part, other_whole, other_end) ~ ') ** 2)',
+        places=2
     ) }}
+{%- endmacro %}
+
+{#- How likely is each table with the margins of part of whole beside other_part of other_whole, as a multiple of the
+    chance of this table. -#}
+{% macro table_weights(part, whole, other_part, other_whole) -%}
+    {%- set both = '(' ~ part ~ ' + ' ~ other_part ~ ')' -%}
+    list_transform(
+        range(greatest({{ both }} - {{ other_whole }}, 0), least({{ both }}, {{ whole }}) + 1),
+        lambda number: exp(
+            {{ _table_logarithm(part, whole, both, other_whole) }}
+            - ({{ _table_logarithm('number', whole, both, other_whole) }})
+        )
+    )
+{%- endmacro %}
+
+{% macro _table_logarithm(number, whole, both, other_whole) -%}
+    lgamma({{ number }} + 1) + lgamma({{ whole }} - {{ number }} + 1) + lgamma({{ both }} - {{ number }} + 1)
+    + lgamma({{ other_whole }} - {{ both }} + {{ number }} + 1)
+{%- endmacro %}
+
+{#- DeLong's variance of an area, or of a difference of areas, by the weights of the students with the outcome and without,
+    one more of either than there are. below: the share without it at less risk; above: the share with it at more risk. -#}
+{% macro area_variance(with_it, without_it, below, above) -%}
+    {%- for weight, share in [(with_it, below), (without_it, above)] %}
+    {{ '+ ' if not loop.first }}greatest(
+        sum({{ weight }} * ({{ share }}) ** 2) / sum({{ weight }}) - (sum({{ weight }} * ({{ share }})) / sum({{ weight }})) ** 2, 0
+    ) / nullif(sum({{ weight }}) - 2, 0)
+    {%- endfor %}
+{%- endmacro %}
+
+{#- An end (- or +) of the interval of an area by its logarithm of odds. -#}
+{% macro logit_limit(area, variance, end, quantile='1.959964') -%}
+    1 / (1 + exp(-(ln({{ area }} / (1 - {{ area }})) {{ end }} {{ quantile }} * sqrt({{ variance }}) / ({{ area }} * (1 - {{ area }})))))
 {%- endmacro %}
 
 {#- An end (low or high) of the interval of Cronbach's alpha, by the normal approximation of log(1 - alpha) (Bonett 2002, Journal

@@ -17,7 +17,8 @@ from tests.kits.models.builds import PROJECT
 OF_DOUBLES = {
     "attendance_and_grades": {"/": 1},
     "attendance_student_pattern": {"/": 2},
-    "early_warning_backtest": {"/": 11, "avg": 1},
+    "early_warning_backtest": {"/": 24},
+    "early_warning_backtest_group": {"/": 1},
     "grade_class_against_cohort": {"/": 7},
     "grade_class_exam_coursework": {"/": 5},
     "grade_publication_lag": {"round": 1},

@@ -1,158 +1,336 @@
 -- Grain: school, closed semester, teaching week, rule, outcome.
 -- Rules: whom each rule in force flags by the end of the week (core.early_warning_week), held against what happened
---   after it (core.early_warning_outcome), of the students there at the end of the week whose outcome is known.
---   rule: level_warning and level_at_risk: a level of at least that. An indicator: its own level is at least a warning.
---     Baselines: failed_last_semester, worst_tenth_attendance.
---   is_contained: the rule looks at what the outcome is made of, in the same semester, so it says little of other
---     outcomes. Of a level these are all outcomes within the semester.
---   precision = hits / flagged, recall = hits / with_outcome, in percent, with 95% intervals by Wilson's score.
---   lead_weeks: median, over the hits, of the weeks from the first flag to the end of the semester.
---   auc: the chance that a student with the outcome is more at risk, by the level or the value of an indicator, than one
---     without; 0.5 is a coin. Who is not judged counts as less at risk than anybody who is. 95% interval by DeLong; null
---     where all students with the outcome stand apart from the others, so that the spread is not known.
---   Of the level: best_single is the indicator with the greatest auc, chosen with hindsight; auc_difference = auc of the
---     level less that one's, with its interval; verdict: better, worse, not distinguishable, or too few with fewer than
---     ten students with or without the outcome.
+--   after it (core.early_warning_outcome), of the students there at the end of the week whose outcome is known. The
+--   formulas are in the descriptions of the columns. Of auc only students count whom the rule judges.
 -- Source: core.early_warning_week, core.early_warning_outcome.
-{%- set risks = ['level'] + warning_indicators().keys() | list %}
+{%- set indicators = warning_indicators().keys() | list %}
+{%- set risks = backtest_composites() + indicators %}
+{%- set case_key = 'school_id, semester_id, week, outcome' %}
 with {{ backtest_cases() }},
 
 counted as (
     select
-        school_id,
-        semester_id,
-        week,
-        outcome,
+        {{ case_key }},
         any_value(week_count) - week as weeks_left,
-        max(case known_when when 'assumed' then 2 when 'dated' then 1 else 0 end) as doubt,
+        max(case known_when when 'recorded' then 0 when 'dated' then 1 when 'assumed' then 2 end) as doubt,
         {{ backtest_counts() }}
     from cases
-    group by school_id, semester_id, week, outcome
+    group by {{ case_key }}
 ),
 
--- How many with and without the outcome have each value, of the level and of each indicator.
+{{ backtest_rows() }},
+
+happened as (
+    select risks.*, {% for outcome in backtest_outcomes() %}outcomes.{{ outcome }} as {{ outcome }}_happened{{ ', ' if not loop.last }}{% endfor %}
+    from risks
+    inner join {{ ref('early_warning_outcome') }} as outcomes
+        on outcomes.school_id = risks.school_id
+        and outcomes.semester_id = risks.semester_id
+        and outcomes.week = risks.week
+        and outcomes.student_id = risks.student_id
+),
+
+-- How many with and without each outcome have each value of a risk, of those who are judged by it.
 steps as (
     {%- for risk in risks %}
     select
         school_id,
         semester_id,
         week,
-        outcome,
-        '{{ risk }}' as rule,
-        cast({{ backtest_value(risk) }} as double) as value,
-        count_if(has_happened) as with_outcome,
-        count_if(not has_happened) as without
-    from cases
-    group by school_id, semester_id, week, outcome, value
+        '{{ risk }}' as risk_name,
+        {{ risk }}_risk as risk,
+        {%- for outcome in backtest_outcomes() %}
+        count_if({{ outcome }}_happened) as {{ outcome }}_positives,
+        count_if(not {{ outcome }}_happened) as {{ outcome }}_negatives{{ ',' if not loop.last }}
+        {%- endfor %}
+    from happened
+    where {{ risk }}_risk is not null
+    group by school_id, semester_id, week, risk
     {{ 'union all' if not loop.last }}
     {%- endfor %}
 ),
 
--- share_below: of those without the outcome, the share at less risk than who is here; share_above: of those with it, the
--- share at more risk. Half of those at the same risk count.
+-- so_far: at no more risk.
+so_far as (
+    select
+        school_id,
+        semester_id,
+        week,
+        risk_name,
+        unnest(
+            [
+                {%- for outcome in backtest_outcomes() %}
+                {
+                    'outcome': '{{ outcome }}',
+                    'positives': {{ outcome }}_positives,
+                    'negatives': {{ outcome }}_negatives,
+                    'positives_so_far': sum({{ outcome }}_positives) over so_far,
+                    'negatives_so_far': sum({{ outcome }}_negatives) over so_far
+                }{{ ',' if not loop.last }}
+                {%- endfor %}
+            ],
+            recursive := true
+        )
+    from steps
+    window so_far as (partition by school_id, semester_id, week, risk_name order by risk)
+),
+
+totals as (
+    select
+        {{ case_key }},
+        risk_name,
+        cast(sum(positives) as bigint) as all_positives,
+        cast(sum(negatives) as bigint) as all_negatives
+    from so_far
+    group by {{ case_key }}, risk_name
+),
+
 placed as (
     select
-        steps.*,
-        case when rules.worse in ('below', 'at_most') then -steps.value else steps.value end as risk,
-        (sum(without) over so_far - without / 2) / nullif(sum(without) over whole, 0) as share_below,
-        (sum(with_outcome) over whole - sum(with_outcome) over so_far + with_outcome / 2)
-            / nullif(sum(with_outcome) over whole, 0) as share_above
-    from steps
-    left join {{ ref('stg_early_warning_rules') }} as rules
-        on rules.school_id = steps.school_id
-        and rules.indicator = steps.rule
-    window
-        whole as (partition by steps.school_id, semester_id, week, outcome, rule),
-        so_far as (
-            partition by steps.school_id, semester_id, week, outcome, rule
-            order by risk nulls first
-            rows between unbounded preceding and current row
-        )
+        so_far.*,
+        totals.all_positives,
+        totals.all_negatives,
+        {%- set all = '(totals.all_positives + totals.all_negatives)' %}
+        so_far.positives + so_far.negatives as size,
+        so_far.positives + size / {{ all }} as with_it,
+        so_far.negatives + size / {{ all }} as without_it,
+        so_far.positives_so_far + so_far.negatives_so_far as size_so_far,
+        -- The students with the outcome are at more risk, those without it at less; half of those at the same count.
+        (so_far.negatives_so_far + size_so_far / {{ all }} - without_it / 2) / (totals.all_negatives + 1) as below,
+        1 - (so_far.positives_so_far + size_so_far / {{ all }} - with_it / 2) / (totals.all_positives + 1) as above
+    from so_far
+    inner join totals using ({{ case_key }}, risk_name)
+    where size > 0
 ),
 
 areas as (
     select
-        school_id,
-        semester_id,
-        week,
-        outcome,
-        rule,
-        sum(with_outcome) as positives,
-        sum(without) as negatives,
-        sum(with_outcome * share_below) / nullif(positives, 0) as auc,
-        sum(with_outcome * (share_below * share_below)) as below_squares,
-        sum(without * (share_above * share_above)) as above_squares,
-        greatest(below_squares - positives * auc * auc, 0) / nullif(positives - 1, 0) / positives
-            + greatest(above_squares - negatives * auc * auc, 0) / nullif(negatives - 1, 0) / negatives as variance
+        {{ case_key }},
+        risk_name,
+        any_value(all_positives) as positives,
+        any_value(all_negatives) as negatives,
+        sum(positives * (negatives_so_far - negatives / 2)) / nullif(sum(positives) * sum(negatives), 0) as auc,
+        sum(with_it * below) / sum(with_it) as smooth_area,
+        case
+            when count(*) > 1 and least(sum(positives), sum(negatives)) >= {{ backtest_minimum('interval') }}
+                then {{ area_variance('with_it', 'without_it', 'below', 'above') }}
+        end as variance
     from placed
-    group by school_id, semester_id, week, outcome, rule
+    group by {{ case_key }}, risk_name
 ),
 
 best as (
     select
-        school_id,
-        semester_id,
-        week,
-        outcome,
+        rows.school_id,
+        rows.semester_id,
+        rows.week,
+        rows.outcome,
         -- Of equals the first in the order of the indicators.
-        arg_max(rule, (auc, -list_position(['{{ risks | join("', '") }}'], rule))) as rule
-    from areas
+        arg_max(areas.risk_name, (areas.auc, -list_position(['{{ indicators | join("', '") }}'], areas.risk_name))) as best_single,
+        count(*) as candidates
+    from rows
+    inner join areas
+        on areas.school_id = rows.school_id
+        and areas.semester_id = rows.semester_id
+        and areas.week = rows.week
+        and areas.outcome = rows.outcome
+        and areas.risk_name = rows.rule
     where
-        rule <> 'level'
-        and auc is not null
-    group by school_id, semester_id, week, outcome
+        rows.rule_type = 'indicator'
+        and not {{ backtest_is_contained('rows') }}
+        and least(areas.positives, areas.negatives) >= {{ backtest_minimum() }}
+    group by rows.school_id, rows.semester_id, rows.week, rows.outcome
 ),
 
--- Each case with where it stands by the level and by the best single indicator.
-compared as (
+-- Of as many students as a rule flags, taken by the best single indicator, those with the outcome.
+taken as (
     select
-        cases.school_id,
-        cases.semester_id,
-        cases.week,
-        cases.outcome,
-        cases.has_happened,
-        if(cases.has_happened, own.share_below - single.share_below, own.share_above - single.share_above) as difference
-    from cases
-    inner join best
-        on best.school_id = cases.school_id
-        and best.semester_id = cases.semester_id
-        and best.week = cases.week
-        and best.outcome = cases.outcome
-    inner join placed as own
-        on own.school_id = cases.school_id
-        and own.semester_id = cases.semester_id
-        and own.week = cases.week
-        and own.outcome = cases.outcome
-        and own.rule = 'level'
-        and own.value = {{ backtest_value('level') }}
-    inner join placed as single
-        on single.school_id = cases.school_id
-        and single.semester_id = cases.semester_id
-        and single.week = cases.week
-        and single.outcome = cases.outcome
-        and single.rule = best.rule
-        and single.value is not distinct from case best.rule
-            {%- for risk in risks[1:] %}
-            when '{{ risk }}' then {{ backtest_value(risk) }}
+        rows.school_id,
+        rows.semester_id,
+        rows.week,
+        rows.outcome,
+        rows.rule,
+        sum(
+            placed.positives
+            * least(greatest(rows.flagged - (areas.positives + areas.negatives - placed.size_so_far), 0), placed.size)
+            / placed.size
+        )
+        -- Who is not judged comes last.
+        + any_value(
+            coalesce(
+                (rows.with_outcome - areas.positives) * greatest(rows.flagged - areas.positives - areas.negatives, 0)
+                / nullif(rows.students - areas.positives - areas.negatives, 0),
+                0
+            )
+        ) as single_hits
+    from rows
+    inner join best using ({{ case_key }})
+    inner join areas
+        on areas.school_id = rows.school_id
+        and areas.semester_id = rows.semester_id
+        and areas.week = rows.week
+        and areas.outcome = rows.outcome
+        and areas.risk_name = best.best_single
+    inner join placed
+        on placed.school_id = rows.school_id
+        and placed.semester_id = rows.semester_id
+        and placed.week = rows.week
+        and placed.outcome = rows.outcome
+        and placed.risk_name = best.best_single
+    where rows.rule_type in ('level', 'area')
+    group by rows.school_id, rows.semester_id, rows.week, rows.outcome, rows.rule
+),
+
+chosen as (
+    select
+        by_outcome.*,
+        case best.best_single
+            {%- for indicator in indicators %}
+            when '{{ indicator }}' then by_outcome.{{ indicator }}_risk
             {%- endfor %}
-        end
+        end as single_risk
+    from (
+        select
+            school_id,
+            semester_id,
+            week,
+            {%- for risk in risks %}
+            {{ risk }}_risk,
+            {%- endfor %}
+            unnest(['{{ backtest_outcomes() | join("', '") }}']) as outcome,
+            unnest([{{ backtest_outcomes() | join('_happened, ') }}_happened]) as has_happened
+        from happened
+    ) as by_outcome
+    inner join best using ({{ case_key }})
+    where
+        has_happened is not null
+        and single_risk is not null
+),
+
+-- The level and each area beside the best single indicator, of the students whom both judge.
+cells as (
+    {%- for risk in backtest_composites() %}
+    select
+        {{ case_key }},
+        '{{ risk }}' as risk_name,
+        {{ risk }}_risk as risk,
+        single_risk,
+        count_if(has_happened) as positives,
+        count_if(not has_happened) as negatives
+    from chosen
+    where {{ risk }}_risk is not null
+    group by {{ case_key }}, risk, single_risk
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+),
+
+ranks as (
+    select
+        {{ case_key }},
+        risk_name,
+        risk,
+        sum(positives) as rank_positives,
+        sum(negatives) as rank_negatives,
+        sum(rank_positives) over by_risk - rank_positives / 2 as positives_below,
+        sum(rank_negatives) over by_risk - rank_negatives / 2 as negatives_below,
+        cast(sum(rank_positives) over whole as double) as all_positives,
+        cast(sum(rank_negatives) over whole as double) as all_negatives
+    from cells
+    group by {{ case_key }}, risk_name, risk
+    window
+        whole as (partition by {{ case_key }}, risk_name),
+        by_risk as (partition by {{ case_key }}, risk_name order by risk)
+),
+
+cumulated as (
+    select
+        *,
+        {%- for count in ('positives', 'negatives') %}
+        sum({{ count }}) over by_risk - sum({{ count }}) over alike / 2 as single_{{ count }}_below,
+        {%- endfor %}
+    from cells
+    window
+        by_risk as (partition by {{ case_key }}, risk_name order by single_risk),
+        alike as (partition by {{ case_key }}, risk_name order by single_risk range between current row and current row)
+),
+
+placed_cells as (
+    select
+        cells.*,
+        ranks.all_positives,
+        ranks.all_negatives,
+        {%- set all = '(ranks.all_positives + ranks.all_negatives)' %}
+        cells.positives + (cells.positives + cells.negatives) / {{ all }} as with_it,
+        cells.negatives + (cells.positives + cells.negatives) / {{ all }} as without_it,
+        {%- for name, prefix in [('rule', 'ranks.'), ('single', 'cells.single_')] %}
+        {%- set both = '(' ~ prefix ~ 'positives_below + ' ~ prefix ~ 'negatives_below) / ' ~ all %}
+        ({{ prefix }}negatives_below + {{ both }}) / (ranks.all_negatives + 1) as {{ name }}_below,
+        1 - ({{ prefix }}positives_below + {{ both }}) / (ranks.all_positives + 1) as {{ name }}_above{{ ',' if not loop.last }}
+        {%- endfor %}
+    from cumulated as cells
+    inner join ranks using ({{ case_key }}, risk_name, risk)
+),
+
+both_areas as (
+    select
+        {{ case_key }},
+        risk_name,
+        any_value(all_positives) as positives,
+        any_value(all_negatives) as negatives,
+        sum(with_it * rule_below) / sum(with_it) as rule_area,
+        sum(with_it * single_below) / sum(with_it) as single_area,
+        {{ area_variance('with_it', 'without_it', 'rule_below', 'rule_above') }} as rule_variance,
+        {{ area_variance('with_it', 'without_it', 'single_below', 'single_above') }} as single_variance,
+        {{ area_variance('with_it', 'without_it', 'rule_below - single_below', 'rule_above - single_above') }} as variance
+    from placed_cells
+    group by {{ case_key }}, risk_name
+),
+
+quantiles as (
+    select
+        *,
+        -- The upper end allows for the choice of the best of so many indicators (Bonferroni).
+        [1.959964, 2.241403, 2.393980, 2.497705, 2.575829, 2.638257, 2.690110][candidates] as quantile,
+        least(positives, negatives) as smaller,
+        -- Without the student that each outcome has more.
+        (rule_area - single_area) * (positives + 1) * (negatives + 1) * (positives + negatives)
+            / nullif(positives * negatives * (positives + negatives + 2), 0) as difference,
+        coalesce(
+            (rule_variance + single_variance - variance) / (2 * nullif(sqrt(rule_variance * single_variance), 0)), 0
+        ) as correlation
+    from both_areas
+    inner join best using ({{ case_key }})
 ),
 
 differences as (
     select
-        school_id,
-        semester_id,
-        week,
-        outcome,
-        avg(difference) filter (where has_happened) as difference,
-        var_samp(difference) filter (where has_happened) / count_if(has_happened)
-            + var_samp(difference) filter (where not has_happened) / count_if(not has_happened) as variance,
-        least(count_if(has_happened), count_if(not has_happened)) as smaller
-    from compared
-    group by school_id, semester_id, week, outcome
-),
-
-{{ backtest_rows() }}
+        {{ case_key }},
+        risk_name,
+        smaller,
+        difference,
+        {%- for end, sign, other_sign, quantile, bound in [
+            ('low', '-', '+', '1.959964', 'least'), ('high', '+', '-', 'quantile', 'greatest')
+        ] %}
+        {%- set rule_reach = 'abs(rule_area - ' ~ logit_limit('rule_area', 'rule_variance', sign, quantile) ~ ')' %}
+        {%- set single_reach = 'abs(single_area - ' ~ logit_limit('single_area', 'single_variance', other_sign, quantile) ~ ')' %}
+        {{ rule_reach }} as rule_reach_{{ end }},
+        {{ single_reach }} as single_reach_{{ end }},
+        case
+            when smaller >= {{ backtest_minimum('interval') }}
+                then {{ bound }}(
+                    difference,
+                    rule_area - single_area {{ sign }} sqrt(
+                        greatest(
+                            rule_reach_{{ end }} ** 2 + single_reach_{{ end }} ** 2
+                                - 2 * correlation * rule_reach_{{ end }} * single_reach_{{ end }},
+                            0
+                        )
+                    )
+                )
+        end as difference_{{ end }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from quantiles
+)
 
 select
     rows.school_id,
@@ -164,32 +342,25 @@ select
     rows.rule,
     rows.outcome,
     {{ backtest_is_contained('rows') }} as is_contained,
-    case
-        when rows.area = 'attendance' or rows.doubt = 1 then 'dated'
-        when rows.doubt = 2 then 'assumed'
-        else 'recorded'
-    end as known_when,
+    case rows.doubt when 0 then 'recorded' when 1 then 'dated' when 2 then 'assumed' end as known_when,
     {{ backtest_shares('rows') }},
     {{ rounded('areas.auc') }} as auc,
-    {%- for end, sign in [('low', '-'), ('high', '+')] %}
+    {%- for end, sign, bound in [('low', '-', 'least'), ('high', '+', 'greatest')] %}
     case
-        when areas.variance > 0
-            then {{ rounded('least(greatest(areas.auc ' ~ sign ~ ' 1.959964 * sqrt(areas.variance), 0), 1)') }}
+        when areas.variance is not null
+            then {{ rounded(bound ~ '(areas.auc, ' ~ logit_limit('areas.smooth_area', 'areas.variance', sign) ~ ')') }}
     end as auc_{{ end }},
     {%- endfor %}
-    case when rows.rule = 'level_warning' then best.rule end as best_single,
-    case when rows.rule = 'level_warning' then {{ rounded('differences.difference') }} end as auc_difference,
-    {%- for end, sign in [('low', '-'), ('high', '+')] %}
+    case when rows.rule_type in ('level', 'area') then best.best_single end as best_single,
+    {{ rounded('taken.single_hits', places=2) }} as single_hits,
+    {{ rounded('differences.difference') }} as auc_difference,
+    {{ rounded('differences.difference_low') }} as auc_difference_low,
+    {{ rounded('differences.difference_high') }} as auc_difference_high,
     case
-        when rows.rule = 'level_warning' and differences.variance > 0
-            then {{ rounded('differences.difference ' ~ sign ~ ' 1.959964 * sqrt(differences.variance)') }}
-    end as auc_difference_{{ end }},
-    {%- endfor %}
-    case
-        when rows.rule <> 'level_warning' then null
-        when coalesce(differences.smaller, 0) < {{ backtest_minimum() }} then 'too few'
-        when auc_difference_low > 0 then 'better'
-        when auc_difference_high < 0 then 'worse'
+        when rows.rule_type not in ('level', 'area') then null
+        when coalesce(differences.smaller, 0) < {{ backtest_minimum('verdict') }} then 'too few'
+        when differences.difference_low > 0 then 'better'
+        when differences.difference_high < 0 then 'worse'
         else 'not distinguishable'
     end as verdict
 from rows
@@ -198,17 +369,24 @@ left join areas
     and areas.semester_id = rows.semester_id
     and areas.week = rows.week
     and areas.outcome = rows.outcome
-    and areas.rule = if(rows.rule_type = 'level', 'level', rows.rule)
+    and areas.risk_name = if(rows.rule_type = 'level', 'level', rows.rule)
 left join best
     on best.school_id = rows.school_id
     and best.semester_id = rows.semester_id
     and best.week = rows.week
     and best.outcome = rows.outcome
+left join taken
+    on taken.school_id = rows.school_id
+    and taken.semester_id = rows.semester_id
+    and taken.week = rows.week
+    and taken.outcome = rows.outcome
+    and taken.rule = rows.rule
 left join differences
     on differences.school_id = rows.school_id
     and differences.semester_id = rows.semester_id
     and differences.week = rows.week
     and differences.outcome = rows.outcome
+    and differences.risk_name = if(rows.rule_type = 'level', 'level', rows.rule)
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = rows.school_id
     and semesters.semester_id = rows.semester_id

@@ -1,17 +1,8 @@
 -- Grain: school, closed semester, teaching week, rule, outcome, group of students.
--- Rules: as marts.early_warning_backtest, of the students of a group: gender, boarding, or cohort. Each group is held
---   against all other students of its kind of groups: *_difference = the group's share less that of the others, in
---   percentage points, with 95% intervals by Newcombe's method from Wilson's. false_alarm_rate: of those without the
---   outcome, how many were flagged. is_distinguishable: one of the three intervals leaves out zero, each of them wider by
---   2.394 / 1.960, so that three comparisons together are wrong in 5% of the cases (Bonferroni).
---   is_suppressed: where fewer students than small_group_students (seeds.attendance_thresholds), but not nobody, enter
---   one of the counts of a group of the kind, no group of the kind is shown where a file leaves the house.
+-- Rules: as marts.early_warning_backtest, of the students of a group: gender, boarding, or cohort, beside all others of
+--   its kind of groups. The formulas are in the descriptions of the columns. The verdict rests on recall and false
+--   alarms (equal opportunity), in a week that is chosen beforehand: precision differs where only base rates do.
 -- Source: core.early_warning_week, core.early_warning_outcome, core.early_warning_student.
-{%- set shares = {
-    'precision': ('hits', 'flagged'),
-    'recall': ('hits', 'with_outcome'),
-    'false_alarm_rate': ('false_alarms', 'without')
-} %}
 with {{ backtest_cases() }},
 
 thresholds as (
@@ -46,6 +37,8 @@ counted as (
         group_type,
         group_code,
         any_value(cohort_name) filter (where group_type = 'cohort') as cohort_name,
+        -- The week of the verdict is chosen beforehand.
+        week = least(any_value(week_count), 8) as is_verdict_week,
         {{ backtest_counts() }}
     from grouped
     group by school_id, semester_id, week, outcome, group_type, group_code
@@ -61,6 +54,9 @@ compared as (
         {%- for count in ('hits', 'flagged', 'with_outcome', 'students') %}
         cast(sum({{ count }}) over whole - {{ count }} as bigint) as other_{{ count }},
         {%- endfor %}
+        sum(judged) over whole - judged as other_judged,
+        count(*) over whole as groups,
+        row_number() over (whole order by group_code) as place,
         other_flagged - other_hits as other_false_alarms,
         other_students - other_with_outcome as other_without,
         bool_or({{ is_few(
@@ -73,50 +69,121 @@ compared as (
     window whole as (partition by rows.school_id, semester_id, week, outcome, rule, group_type)
 ),
 
-limits as (
+{%- set shares = {
+    'precision': ('hits', 'flagged'),
+    'recall': ('hits', 'with_outcome'),
+    'false_alarm_rate': ('false_alarms', 'without')
+} %}
+-- The comparisons that carry the verdict. Of two groups each is compared with the other, which is one comparison.
+comparisons as (
+    select
+        school_id,
+        semester_id,
+        week,
+        rule,
+        outcome,
+        group_type,
+        if(groups = 2, null, group_code) as group_code,
+        share,
+        list_sum(list_filter(weights, lambda weight: weight <= 1.0000001)) / list_sum(weights) as p_value
+    from (
+        select
+            *,
+            unnest(
+                [
+                    {%- for share in ('recall', 'false_alarm_rate') %}
+                    {%- set part, whole = shares[share] %}
+                    {
+                        'share': '{{ share }}',
+                        'smaller': least({{ whole }}, other_{{ whole }}),
+                        'weights': {{ table_weights(part, whole, 'other_' ~ part, 'other_' ~ whole) }}
+                    }{{ ',' if not loop.last }}
+                    {%- endfor %}
+                ],
+                recursive := true
+            )
+        from compared
+        where
+            is_verdict_week
+            and least(judged, other_judged) > 0
+            and (groups > 2 or place = 1)
+    ) as tables
+    where smaller >= {{ backtest_minimum() }}
+),
+
+ordered as (
     select
         *,
-        {%- for share, (part, whole) in shares.items() %}
-        {{ rate(part, whole) }} as {{ share }}_here,
-        {{ rate('other_' ~ part, 'other_' ~ whole) }} as {{ share }}_elsewhere,
-        {%- for end in ('low', 'high') %}
-        {{ wilson_limit(part, whole, end) }} as {{ share }}_here_{{ end }},
-        {{ wilson_limit('other_' ~ part, 'other_' ~ whole, end) }} as {{ share }}_elsewhere_{{ end }},
-        {%- endfor %}
-        {%- endfor %}
-    from compared
+        count(*) over family as comparisons,
+        row_number() over (family order by p_value, group_type, group_code, share) as place
+    from comparisons
+    window family as (partition by school_id, semester_id, rule, outcome)
+),
+
+-- By Holm's method, for all comparisons of the rule and outcome.
+adjusted as (
+    select
+        *,
+        least(max((comparisons - place + 1) * p_value) over (
+            partition by school_id, semester_id, rule, outcome order by place
+        ), 1) as adjusted_p_value
+    from ordered
+),
+
+verdicts as (
+    select
+        school_id,
+        semester_id,
+        week,
+        rule,
+        outcome,
+        group_type,
+        group_code,
+        max(adjusted_p_value) filter (where share = 'recall') as recall_p_value,
+        max(adjusted_p_value) filter (where share = 'false_alarm_rate') as false_alarm_rate_p_value
+    from adjusted
+    group by school_id, semester_id, week, rule, outcome, group_type, group_code
 )
 
 select
-    limits.school_id,
-    limits.semester_id,
+    compared.school_id,
+    compared.semester_id,
     {{ semester_names() }},
-    limits.week,
-    limits.rule_type,
-    limits.rule,
-    limits.outcome,
-    {{ backtest_is_contained('limits') }} as is_contained,
-    limits.group_type,
-    limits.group_code,
-    {{ in_words('group', 'coalesce(limits.cohort_name, limits.group_code)') }},
-    coalesce(limits.is_suppressed, true) as is_suppressed,
-    {{ backtest_shares('limits') }},
-    limits.false_alarm_rate_here as false_alarm_rate,
-    limits.false_alarm_rate_here_low as false_alarm_rate_low,
-    limits.false_alarm_rate_here_high as false_alarm_rate_high,
-    {%- for share in shares %}
-    cast(limits.{{ share }}_here - limits.{{ share }}_elsewhere as decimal(9, 2)) as {{ share }}_difference,
-    {{ newcombe_limit('limits.' ~ share, 'low') }} as {{ share }}_difference_low,
-    {{ newcombe_limit('limits.' ~ share, 'high') }} as {{ share }}_difference_high,
+    compared.week,
+    compared.rule_type,
+    compared.rule,
+    compared.outcome,
+    {{ backtest_is_contained('compared') }} as is_contained,
+    compared.group_type,
+    compared.group_code,
+    {{ in_words('group', 'coalesce(compared.cohort_name, compared.group_code)') }},
+    coalesce(compared.is_suppressed, true) as is_suppressed,
+    {{ backtest_shares('compared') }},
+    {%- set is_judged = 'compared.judged > 0' %}
+    case when {{ is_judged }} then {{ rate('compared.false_alarms', 'compared.without') }} end as false_alarm_rate,
+    {%- for end in ('low', 'high') %}
+    case when {{ is_judged }} then {{ wilson_limit('compared.false_alarms', 'compared.without', end) }} end as false_alarm_rate_{{ end }},
     {%- endfor %}
-    {%- for share in shares %}
-    {{ 'or ' if not loop.first }}coalesce(
-        {{ share }}_difference > 1.2214 * ({{ share }}_difference - {{ share }}_difference_low)
-        or -{{ share }}_difference > 1.2214 * ({{ share }}_difference_high - {{ share }}_difference),
-        false
-    )
-    {%- endfor %} as is_distinguishable
-from limits
+    {%- for share, (part, whole) in shares.items() %}
+    {%- set counts = ('compared.' ~ part, 'compared.' ~ whole, 'compared.other_' ~ part, 'compared.other_' ~ whole) %}
+    {%- set is_judged = 'least(compared.judged, compared.other_judged) > 0' %}
+    case when {{ is_judged }} then {{ rounded(rate_difference(*counts), places=2) }} end as {{ share }}_difference,
+    {%- for end in ('low', 'high') %}
+    case when {{ is_judged }} then {{ newcombe_limit(*counts, end=end) }} end as {{ share }}_difference_{{ end }},
+    {%- endfor %}
+    {%- endfor %}
+    {{ rounded('verdicts.recall_p_value', places=6) }} as recall_p_value,
+    {{ rounded('verdicts.false_alarm_rate_p_value', places=6) }} as false_alarm_rate_p_value,
+    least(verdicts.recall_p_value, verdicts.false_alarm_rate_p_value) <= 0.05 as is_distinguishable
+from compared
+left join verdicts
+    on verdicts.school_id = compared.school_id
+    and verdicts.semester_id = compared.semester_id
+    and verdicts.week = compared.week
+    and verdicts.rule = compared.rule
+    and verdicts.outcome = compared.outcome
+    and verdicts.group_type = compared.group_type
+    and verdicts.group_code is not distinct from if(compared.groups = 2, null, compared.group_code)
 left join {{ ref('dim_semester') }} as semesters
-    on semesters.school_id = limits.school_id
-    and semesters.semester_id = limits.semester_id
+    on semesters.school_id = compared.school_id
+    and semesters.semester_id = compared.semester_id

@@ -1,14 +1,5 @@
 -- Grain: school, semester that has begun, outcome of marts.early_warning_backtest.
--- Rules: whether the rules can be judged by the outcome, and if not, why and for how long.
---   status: the first of these that holds:
---     semester not over; next semester not begun (of has_left); next semester not over (of failed_next)
---     not loaded          students, memberships or what the outcome is made of were never loaded of the semester
---     outcome not known   of no student in any week
---     too few             in no week there are ten students with the outcome and ten without
---     ready
---   weeks_missing: weeks from the last load until the outcome can be counted; null: the next semester is not known yet,
---     or waiting does not help. weeks_ready: weeks with ten students on either side, of whom the level judges at least
---     ten; first_week: the first of them. with_outcome, without_outcome: the greatest numbers of a week.
+-- Rules: whether the rules can be judged by the outcome, and if not, why and for how long: see the columns.
 -- Source: marts.early_warning_backtest, core.dim_semester.
 with semesters as (
     select * from {{ ref('dim_semester') }} where not is_deleted

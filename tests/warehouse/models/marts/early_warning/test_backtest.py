@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from tests.kits.models.builds import Build
 from warehouse.publish.models.by_semester import make_semesters
@@ -21,6 +21,8 @@ WEEKS, FIRST_DAY = 16, date(2024, 9, 2)
 LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 3)
 #: Percentages have two decimals, areas four.
 PERCENT, AREA = 0.0051, 5.1e-5
+Z = 1.959964
+RANKS = {"at_risk": 3, "warning": 2, "watch": 1, "none": 0}
 MODELS = (
     "early_warning_student",
     "early_warning_week",
@@ -252,7 +254,9 @@ def test_figures_against_scipy(school: Any) -> None:
             for share, whole in (("precision", int(flagged.sum())), ("recall", with_outcome)):
                 _assert_wilson(row, share, hits, whole)
             _assert_wilson(row, "base_rate", int(happened.sum()), len(judged))
-            _assert_delong(row, -judged["attendance_rate"].cast(pl.Float64).to_numpy(), happened)
+            by_rule = judged.filter(pl.col("attendance_rate_level").is_not_null())
+            risk = -by_rule["attendance_rate"].cast(pl.Float64).to_numpy()
+            _assert_area(row, risk, by_rule[column].to_numpy())
 
 
 def _assert_wilson(row: Week, share: str, part: int, whole: int) -> None:
@@ -265,66 +269,278 @@ def _assert_wilson(row: Week, share: str, part: int, whole: int) -> None:
     assert measured == pytest.approx(expected, abs=PERCENT)
 
 
-def _assert_delong(row: Week, risk: np.ndarray, happened: np.ndarray) -> None:
-    """The area by Mann and Whitney, and its variance by DeLong's structural components, pair by pair."""
+def _assert_area(row: Week, risk: np.ndarray, happened: np.ndarray) -> None:
+    """The area by Mann and Whitney; its interval pair by pair, with one student more of either outcome."""
     if happened.all() or not happened.any():
-        assert row["auc"] is None
+        assert row["auc"] is row["auc_low"] is row["auc_high"] is None
         return
     with_it, without = risk[happened], risk[~happened]
-    wins = np.sign(with_it[:, None] - without[None, :]) / 2 + 0.5
-    area = stats.mannwhitneyu(with_it, without).statistic / wins.size
+    area = stats.mannwhitneyu(with_it, without).statistic / (len(with_it) * len(without))
     assert float(row["auc"]) == pytest.approx(area, abs=AREA)
-    if min(wins.shape) < 2:
-        return
-    variance = wins.mean(axis=1).var(ddof=1) / len(with_it) + wins.mean(axis=0).var(ddof=1) / len(without)
-    if variance == 0:
+    if min(len(with_it), len(without)) < 15 or len(set(risk)) == 1:
         assert row["auc_low"] is row["auc_high"] is None
         return
-    expected = [max(area - 1.959964 * variance**0.5, 0), min(area + 1.959964 * variance**0.5, 1)]
-    assert [float(row["auc_low"]), float(row["auc_high"])] == pytest.approx(expected, abs=AREA)
+    smooth, variance = _smooth_area(_placements(risk, happened), happened)
+    expected = [
+        special.expit(special.logit(smooth) + z * variance**0.5 / (smooth * (1 - smooth))) for z in (-Z, Z)
+    ]
+    measured = [float(row["auc_low"]), float(row["auc_high"])]
+    assert measured == pytest.approx([min(expected[0], area), max(expected[1], area)], abs=AREA)
 
 
-def test_the_level_beside_the_best_indicator_by_pairs(school: Any) -> None:
+def _weights(happened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return happened + 1 / len(happened), ~happened + 1 / len(happened)
+
+
+def _placements(risk: np.ndarray, happened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each student: the share of those without the outcome at less risk, of those with it at more."""
+    wins = np.sign(risk[:, None] - risk[None, :]) / 2 + 0.5
+    with_it, without = _weights(happened)
+    return wins @ without / without.sum(), with_it @ wins / with_it.sum()
+
+
+def _smooth_area(placements: tuple[np.ndarray, np.ndarray], happened: np.ndarray) -> tuple[float, float]:
+    """The mean of the placements, and its variance."""
+    variances = [
+        np.cov(values, aweights=weights, ddof=0) / (count - 1)
+        for values, weights, count in zip(
+            placements, _weights(happened), (happened.sum(), (~happened).sum()), strict=True
+        )
+    ]
+    return np.average(placements[0], weights=_weights(happened)[0]), sum(variances)
+
+
+@pytest.mark.parametrize("week", [6, 12])
+def test_the_level_beside_the_best_indicator_by_pairs(school: Any, week: int) -> None:
     random = np.random.default_rng(5)
-    weak = random.random(80) < 0.3
-    connection = school(**_world(random, weak, random.random(80) < np.where(weak, 0.6, 0.1)))
-    row = _level(connection, "failed_courses", 6)
+    weak = random.random(160) < 0.3
+    connection = school(**_world(random, weak, random.random(160) < np.where(weak, 0.6, 0.1)))
+    row = _level(connection, "failed_courses", week)
     assert row["best_single"] == "attendance_rate"
-    cases = connection.sql(CASES).filter("week = 6").pl()
+    cases = connection.sql(CASES).filter(f"week = {week}").pl()
+    cases = cases.filter(pl.col("attendance_rate_level").is_not_null(), pl.col("level") != "unknown")
     happened = cases["has_failed"].to_numpy()
-    ranks = {"at_risk": 3, "warning": 2, "watch": 1, "none": 0, "unknown": 0}
-    level = cases["level"].replace_strict(ranks).to_numpy()
+    level = cases["level"].replace_strict(RANKS).to_numpy()
     single = -cases["attendance_rate"].cast(pl.Float64).to_numpy()
-    wins = [np.sign(risk[happened][:, None] - risk[~happened][None, :]) / 2 for risk in (level, single)]
-    difference = wins[0] - wins[1]
-    spread = difference.mean(axis=1).var(ddof=1) / len(difference)
-    spread += difference.mean(axis=0).var(ddof=1) / difference.shape[1]
-    expected = [difference.mean() + sign * 1.959964 * spread**0.5 for sign in (0, -1, 1)]
+    areas = [stats.mannwhitneyu(risk[happened], risk[~happened]).statistic for risk in (level, single)]
+    difference = (areas[0] - areas[1]) / (happened.sum() * (~happened).sum())
+    by_level, by_single = _placements(level, happened), _placements(single, happened)
+    (a, a_variance), (b, b_variance) = (
+        _smooth_area(placements, happened) for placements in (by_level, by_single)
+    )
+    gaps = (by_level[0] - by_single[0], by_level[1] - by_single[1])
+    correlation = (a_variance + b_variance - _smooth_area(gaps, happened)[1]) / (
+        2 * (a_variance * b_variance) ** 0.5
+    )
+    # Attendance, its drop and lateness judge; grades are published in the last week.
+    ends = []
+    for sign, z in ((-1, Z), (1, stats.norm.ppf(1 - 0.025 / _candidates(connection, week)))):
+        reaches = [
+            special.expit(special.logit(area) + direction * z * variance**0.5 / (area * (1 - area))) - area
+            for area, variance, direction in ((a, a_variance, sign), (b, b_variance, -sign))
+        ]
+        squares = reaches[0] ** 2 + reaches[1] ** 2 + 2 * correlation * reaches[0] * reaches[1]
+        ends.append(a - b + sign * squares**0.5)
+    expected = [difference, min(ends[0], difference), max(ends[1], difference)]
     measured = [float(row[f"auc_difference{end}"]) for end in ("", "_low", "_high")]
     assert measured == pytest.approx(expected, abs=AREA)
+    verdict = "better" if ends[0] > 0 else "worse" if ends[1] < 0 else "not distinguishable"
+    assert row["verdict"] == verdict
+
+
+def _candidates(connection: duckdb.DuckDBPyConnection, week: int) -> int:
+    """How many indicators judge ten with two failed courses, and ten without."""
+    cases = connection.sql(CASES).filter(f"week = {week}").pl()
+    counts = [
+        cases.filter(pl.col(f"{indicator}_level").is_not_null())["has_failed"]
+        .value_counts()["count"]
+        .to_list()
+        for indicator in ("attendance_rate", "attendance_drop", "lateness_rate")
+    ]
+    return sum(len(count) == 2 and min(count) >= 10 for count in counts)
+
+
+def test_who_is_not_judged_has_no_risk(school: Any) -> None:
+    """Of 60 students 20 have no lesson at all and fail: their risk is not known, and not the least."""
+    random = np.random.default_rng(12)
+    world = _world(random, np.zeros(60, bool), np.arange(60) % 3 == 0)
+    world["attendance_student_day"] = [
+        row for row in world["attendance_student_day"] if row["student_id"] % 3 or row["student_id"] > 30
+    ]
+    connection = school(**world)
+    [row] = _rows(
+        connection,
+        "marts.early_warning_backtest",
+        "rule = 'attendance_rate' and outcome = 'failed_courses' and week = 8",
+    )
+    assert (row["students"], row["judged"], row["with_outcome"]) == (60, 49, 20)
+    cases = connection.sql(CASES).filter("week = 8 and attendance_rate_level is not null").pl()
+    _assert_area(row, -cases["attendance_rate"].cast(pl.Float64).to_numpy(), cases["has_failed"].to_numpy())
+    assert float(row["auc"]) > 0.2, "0.25 if who is not judged counted as least at risk"
+    # Nine with the outcome are judged, which is too few for a single indicator to be compared with.
+    level = _level(connection, "failed_courses", 8)
+    assert (level["best_single"], level["single_hits"], level["auc_difference"]) == (None, None, None)
+    assert level["verdict"] == "too few"
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), week=st.integers(2, WEEKS - 3))
+def test_the_best_indicator_flags_as_many(school: Any, seed: int, week: int) -> None:
+    """Of equals at the border the mean of all ways to choose: by a lottery of a thousand orders."""
+    random = np.random.default_rng(seed)
+    weak = random.random(90) < 0.3
+    connection = school(**_world(random, weak, random.random(90) < np.where(weak, 0.6, 0.1)))
+    rows = _rows(
+        connection,
+        "marts.early_warning_backtest",
+        f"outcome = 'failed_courses' and week = {week} and rule_type in ('level', 'area')",
+    )
+    assert {row["rule"] for row in rows} == {
+        "level_warning",
+        "level_at_risk",
+        "attendance_reasons",
+        "grades_reasons",
+    }
+    cases = connection.sql(CASES).filter(f"week = {week}").pl()
+    single = rows[0]["best_single"]
+    happened = cases["has_failed"].to_numpy()
+    value = cases[single].cast(pl.Float64).fill_null(0).to_numpy() * (
+        -1 if single == "attendance_rate" else 1
+    )
+    risk = np.where(cases[f"{single}_level"].is_null().to_numpy(), -np.inf, value)
+    for row in rows:
+        hits = []
+        for _ in range(1000):
+            order = np.lexsort((random.random(len(risk)), -risk))
+            hits.append(happened[order[: row["flagged"]]].sum())
+        error = np.std(hits) / len(hits) ** 0.5
+        assert float(row["single_hits"]) == pytest.approx(np.mean(hits), abs=5 * error + 0.0051)
+
+
+def test_areas_are_those_of_the_rules_in_force(school: Any) -> None:
+    """A reason of attendance or of grades, judged where one of its indicators is; no lateness."""
+    random = np.random.default_rng(13)
+    weak = random.random(60) < 0.3
+    world = _world(random, weak, random.random(60) < 0.3)
+    for day in world["attendance_student_day"]:
+        day["late"] = int(random.random() < 0.1)
+    world["fct_grade"] += [_grade(1000 + n, n, 55.0, FIRST_DAY + timedelta(days=20)) for n in range(0, 60, 4)]
+    connection = school(**world)
+    indicators = {
+        "attendance_reasons": ("attendance_rate", "attendance_drop"),
+        "grades_reasons": ("score_rate", "score_drop", "failed_courses"),
+    }
+    cases = connection.sql(CASES).pl()
+    for rule, columns in indicators.items():
+        levels = [f"{column}_level" for column in columns]
+        judged = cases.filter(
+            pl.any_horizontal(pl.col(levels).is_not_null()), pl.col("has_failed").is_not_null()
+        )
+        flagged = judged.filter(pl.any_horizontal(pl.col(levels).is_in(["warning", "at_risk"])))
+        rows = _rows(
+            connection, "marts.early_warning_backtest", f"rule = '{rule}' and outcome = 'failed_courses'"
+        )
+        assert {row["is_contained"] for row in rows} == {rule == "grades_reasons"}
+        for row in rows:
+            assert row["judged"] == len(judged.filter(pl.col("week") == row["week"]))
+            assert row["flagged"] == len(flagged.filter(pl.col("week") == row["week"]))
+            risk = judged.filter(pl.col("week") == row["week"])
+            worst = risk.select(pl.max_horizontal(pl.col(levels).replace_strict(RANKS, default=None)))
+            _assert_area(row, worst.to_series().to_numpy(), risk["has_failed"].to_numpy())
+
+
+GROUPS = "outcome = 'failed_courses' and rule = 'level_warning'"
+SHARES = {
+    "precision": ("hits", "flagged"),
+    "recall": ("hits", "with_outcome"),
+    "false_alarm_rate": ("false_alarms", "without"),
+}
+
+
+def _biased_groups(school: Any, seed: int, students: int = 150) -> list[Week]:
+    random = np.random.default_rng(seed)
+    weak = random.random(students) < np.where(np.arange(students) % 2, 0.15, 0.5)
+    world = _world(random, weak, random.random(students) < np.where(weak, 0.6, 0.1))
+    world["dim_student"] = _students(
+        students, gender=lambda n: "mf"[n % 2], cohort_id=lambda n: n % 3, is_boarding=lambda n: n % 5 < 2
+    )
+    rows = _rows(school(**world), "marts.early_warning_backtest_group", GROUPS)
+    return [row | {"without": row["students"] - row["with_outcome"]} for row in rows]
+
+
+def _elsewhere(row: Week, rows: list[Week], column: str) -> int:
+    kind = [row_ for row_ in rows if (row_["week"], row_["group_type"]) == (row["week"], row["group_type"])]
+    return int(sum(row_[column] for row_ in kind) - row[column])
 
 
 def test_groups_against_newcombe(school: Any) -> None:
-    random = np.random.default_rng(6)
-    weak = random.random(100) < 0.3
-    connection = school(**_world(random, weak, random.random(100) < np.where(weak, 0.6, 0.1)))
-    condition = "rule = 'level_warning' and outcome = 'failed_courses' and week = 8 and group_type = 'gender'"
-    rows = {
-        row["group_code"]: row for row in _rows(connection, "marts.early_warning_backtest_group", condition)
-    }
-    own, other = rows["m"], rows["f"]
-    shares = []
-    for row in (own, other):
-        interval = stats.binomtest(row["hits"], row["with_outcome"]).proportion_ci(method="wilson")
-        shares.append((row["hits"] / row["with_outcome"], interval.low, interval.high))
-    (p1, low1, high1), (p2, low2, high2) = shares
-    expected = [
-        p1 - p2 - ((p1 - low1) ** 2 + (high2 - p2) ** 2) ** 0.5,
-        p1 - p2 + ((high1 - p1) ** 2 + (p2 - low2) ** 2) ** 0.5,
-    ]
-    measured = [float(own[f"recall_difference_{end}"]) for end in ("low", "high")]
-    assert measured == pytest.approx([100 * end for end in expected], abs=3 * PERCENT)
-    assert own["recall_difference"] == -other["recall_difference"]
+    """Of shares that are not rounded."""
+    rows = _biased_groups(school, 6)
+    for row in rows:
+        for share, (count, whole) in SHARES.items():
+            wholes = row[whole], _elsewhere(row, rows, whole)
+            if not all(wholes) or row["judged"] == 0:
+                continue
+            counts = row[count], _elsewhere(row, rows, count)
+            p, q = counts[0] / wholes[0], counts[1] / wholes[1]
+            (low, high), (other_low, other_high) = (
+                stats.binomtest(int(k), int(n)).proportion_ci(method="wilson")
+                for k, n in zip(counts, wholes, strict=True)
+            )
+            expected = [
+                p - q,
+                p - q - ((p - low) ** 2 + (other_high - q) ** 2) ** 0.5,
+                p - q + ((high - p) ** 2 + (q - other_low) ** 2) ** 0.5,
+            ]
+            measured = [float(row[f"{share}_difference{end}"]) for end in ("", "_low", "_high")]
+            assert measured == pytest.approx([100 * end for end in expected], abs=PERCENT)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_verdict_of_groups_against_scipy(school: Any, seed: int) -> None:
+    """By Fisher and Holm, in week 8 alone, and boys beside girls once."""
+    rows = _biased_groups(school, seed)
+    assert {row["is_distinguishable"] for row in rows if row["week"] != 8} == {None}
+    chances = {}
+    for row in (row for row in rows if row["week"] == 8):
+        pair = row["group_type"] != "cohort"
+        for share in ("recall", "false_alarm_rate"):
+            count, whole = SHARES[share]
+            wholes = row[whole], _elsewhere(row, rows, whole)
+            if min(wholes) < 10:
+                assert row[f"{share}_p_value"] is None
+                continue
+            counts = row[count], _elsewhere(row, rows, count)
+            table = [[count, whole - count] for count, whole in zip(counts, wholes, strict=True)]
+            key = (row["group_type"], None if pair else row["group_code"], share)
+            chances[key] = stats.fisher_exact(table).pvalue
+    assert len(chances) > 6
+    adjusted, greatest = {}, 0.0
+    for rank, (key, chance) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
+        greatest = max(greatest, min((len(chances) - rank) * chance, 1.0))
+        adjusted[key] = greatest
+    for row in (row for row in rows if row["week"] == 8):
+        code = None if row["group_type"] != "cohort" else row["group_code"]
+        of_row = []
+        for share in ("recall", "false_alarm_rate"):
+            expected = adjusted.get((row["group_type"], code, share))
+            measured = row[f"{share}_p_value"]
+            assert (measured is None) == (expected is None)
+            if expected is not None:
+                assert float(measured) == pytest.approx(expected, abs=1e-6)
+                of_row.append(expected)
+        assert row["is_distinguishable"] == (min(of_row) <= 0.05 if of_row else None)
+
+
+def test_the_verdict_of_a_short_semester_is_of_its_last_week(school: Any) -> None:
+    random = np.random.default_rng(9)
+    weak = random.random(80) < 0.5
+    world = _world(random, weak, random.random(80) < 0.5)
+    for name in ("attendance_student_day",):
+        world[name] = [row for row in world[name] if row["week"] <= 6]
+    short = _semester(20, FIRST_DAY, is_over=True) | {"week_count": 6}
+    rows = _rows(school(dim_semester=[short], **world), "marts.early_warning_backtest_group", GROUPS)
+    assert {row["week"] for row in rows if row["is_distinguishable"] is not None} == {6}
 
 
 def test_a_kind_with_a_count_of_few_is_hidden(school: Any) -> None:
@@ -345,12 +561,29 @@ def test_a_kind_with_a_count_of_few_is_hidden(school: Any) -> None:
     assert {row["students"] for row in rows} & {1, 2, 3, 4} == set(), "no group is small by its rows"
 
 
-def test_a_perfect_rule_has_an_area_of_one_and_no_interval(school: Any) -> None:
-    weak = np.arange(40) < 10
+def test_a_perfect_rule_has_an_area_of_one(school: Any) -> None:
+    weak = np.arange(60) < 20
     row = _level(school(**_world(np.random.default_rng(7), weak, weak)), "failed_courses", 10)
-    assert (row["precision"], row["recall"], row["auc"]) == (100, 100, 1)
-    assert row["auc_low"] is row["auc_high"] is None
+    assert (row["precision"], row["recall"], row["auc"], row["auc_high"]) == (100, 100, 1, 1)
+    assert 0.7 < row["auc_low"] < 1
+    assert row["verdict"] == "too few", "twenty with the outcome"
     assert row["lead_weeks"] >= WEEKS - 5
+
+
+@pytest.mark.parametrize(
+    ("failing", "has_interval", "verdict"), [(14, False, "too few"), (29, True, "too few"), (30, True, None)]
+)
+def test_few_have_no_interval_and_no_verdict(
+    school: Any, failing: int, has_interval: bool, verdict: str | None
+) -> None:
+    random = np.random.default_rng(failing)
+    row = _level(
+        school(**_world(random, random.random(80) < 0.3, np.arange(80) < failing)), "failed_courses", 8
+    )
+    assert row["with_outcome"] == failing
+    for name in ("auc_low", "auc_high", "auc_difference_low", "auc_difference_high"):
+        assert (row[name] is not None) == has_interval
+    assert (row["verdict"] == "too few") == (verdict == "too few")
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
