@@ -22,7 +22,7 @@ OF_DOUBLES = {
     "grade_class_against_cohort": {"/": 7},
     "grade_class_exam_coursework": {"/": 5},
     "grade_publication_lag": {"round": 1},
-    "grade_student_growth": {"/": 2, "avg": 1},
+    "grade_student_growth": {"/": 8, "avg": 5},
     "grade_student_semester": {"/": 2},
     "score_item_analysis": {"/": 7},
     "score_item_group_difference": {"/": 8},

@@ -489,34 +489,56 @@ def test_growth_against_numpy(school: Make) -> None:
     for cohort in (1, 2):
         of_cohort = {row["student_id"]: row for row in rows if row["cohort_id"] == cohort}
         assert len(of_cohort) == 40
-        now, before, error_now, error_before = {}, {}, {}, {}
+        variances = (
+            frame.filter(pl.col("cohort") == cohort)
+            .group_by("semester_id", "student_id")
+            .agg(variance=pl.col("deviation").var() / 6, rate=pl.col("score_percent").mean())
+        )
+        usual = dict(variances.group_by("semester_id").agg(pl.col("variance").mean()).iter_rows())
+        now, before, error_now, error_before, past = {}, {}, {}, {}, {}
         for student in of_cohort:
-            own = frame.filter(pl.col("student_id") == student)
-            parts = [own.filter(pl.col("semester_id") == semester) for semester in (20, 19, 18)]
-            now[student] = parts[0]["score_percent"].mean()
-            past = [part for part in parts[1:] if len(part)]
-            before[student] = np.mean([part["score_percent"].mean() for part in past])
-            errors = [part["deviation"].to_numpy().var(ddof=1) / 6 for part in (parts[0], *past)]
-            error_now[student] = errors[0]
-            error_before[student] = sum(errors[1:]) / len(past) ** 2
-            assert of_cohort[student]["earlier_semesters"] == len(past)
-        line = stats.linregress([before[n] for n in of_cohort], [now[n] for n in of_cohort])
-        growth = {n: now[n] - line.intercept - line.slope * before[n] for n in of_cohort}
+            values = {
+                semester: (rate, variance)
+                for semester, rate, variance in variances.filter(pl.col("student_id") == student)
+                .select("semester_id", "rate", "variance")
+                .iter_rows()
+            }
+            now[student], error_now[student] = values.pop(20)
+            past[student] = list(values)
+            before[student] = np.mean([rate for rate, _ in values.values()])
+            error_before[student] = sum(error for _, error in values.values()) / len(values) ** 2
+            assert of_cohort[student]["earlier_semesters"] == len(values)
+        rates = np.array(list(before.values()))
+        reliability = 1 - np.mean(list(error_before.values())) / rates.var(ddof=1)
+        slope = stats.linregress(rates, list(now.values())).slope / reliability
+        means_of = np.mean(list(now.values())) - slope * rates.mean()
+        growth = {n: now[n] - means_of - slope * before[n] for n in of_cohort}
+        chances = {}
         for student, row in of_cohort.items():
-            error = (error_now[student] + line.slope**2 * error_before[student]) ** 0.5
+            error = (error_now[student] + slope**2 * error_before[student]) ** 0.5
+            parts = [
+                usual[20],
+                *(slope**2 * usual[earlier] / len(past[student]) ** 2 for earlier in past[student]),
+            ]
+            degrees = sum(parts) ** 2 / sum(part**2 / 5 for part in parts)
+            assert float(row["earlier_reliability"]) == pytest.approx(reliability, abs=EXACT)
             assert float(row["growth"]) == pytest.approx(growth[student], abs=2 * EXACT)
             assert float(row["growth_se"]) == pytest.approx(error, abs=2 * EXACT)
             assert row["growth_students"] == 40
-            place = stats.percentileofscore(list(growth.values()), growth[student], kind="mean")
+            chances[student] = 2 * stats.t.sf(abs(growth[student]) / error, degrees)
+            reach = stats.t.ppf(0.975, degrees) * error
             ends = [
-                stats.percentileofscore(
-                    list(growth.values()), growth[student] + sign * 1.959964 * error, "weak"
-                )
+                stats.percentileofscore(list(growth.values()), growth[student] + sign * reach, "weak")
                 for sign in (-1, 1)
             ]
+            median = stats.percentileofscore(list(growth.values()), growth[student], kind="mean")
             names = ("growth_percentile", "growth_percentile_low", "growth_percentile_high")
-            assert [float(row[name]) for name in names] == pytest.approx([place, *ends], abs=PERCENT)
-            assert row["is_distinguishable"] == (not ends[0] <= 50 <= ends[1])
+            assert [float(row[name]) for name in names] == pytest.approx([median, *ends], abs=PERCENT)
+        adjusted = stats.false_discovery_control(list(chances.values()))
+        for student, chance in zip(chances, adjusted, strict=True):
+            row = of_cohort[student]
+            assert float(row["p_value_adjusted"]) == pytest.approx(chance, rel=2e-3, abs=1e-6)
+            assert row["is_distinguishable"] == (row["p_value_adjusted"] <= 0.05)
 
 
 @SLOWLY
@@ -527,10 +549,32 @@ def test_growth_of_nobody_is_chance(school: Make, seed: int) -> None:
     rows = _growth(school, _grades(random, 100, np.zeros(100), 6), 100)
     percentiles = np.array([float(row["growth_percentile"]) for row in rows])
     assert stats.kstest(percentiles / 100, "uniform").pvalue > 0.9
-    level = np.array([float(row["earlier_score_rate"]) for row in rows])
-    assert abs(stats.spearmanr(percentiles, level).statistic) < 0.5
-    marked = sum(row["is_distinguishable"] for row in rows)
-    assert stats.binomtest(marked, 100, 0.08, alternative="greater").pvalue > 1e-6
+    assert sum(row["is_distinguishable"] for row in rows) <= 3
+
+
+def test_growth_does_not_go_with_ability(school: Make) -> None:
+    """With a slope that chance has made too flat, it goes with ability by 0.3."""
+    random = np.random.default_rng(24)
+    correlations = []
+    for _ in range(8):
+        grades = [row for row in _grades(random, 100, np.zeros(100), 10) if row["semester_id"] != 18]
+        # A second paper, which no rate has seen, shows what each student knows.
+        ability = pl.DataFrame(grades).filter(
+            pl.col("course_name").is_in(["course 0", "course 1", "course 2"])
+        )
+        seen = [row for row in grades if row["course_class_id"] > 2]
+        levels = dict(ability.group_by("student_id").agg(pl.col("score_percent").mean()).iter_rows())
+        rows = _growth(school, seen, 100)
+        growth = [float(row["growth"]) for row in rows]
+        correlations.append(stats.pearsonr(growth, [levels[row["student_id"]] for row in rows]).statistic)
+    assert abs(np.mean(correlations)) < 0.1, "eight times a hundred: a standard error of 0.035"
+
+
+def test_growth_is_not_known_where_earlier_rates_are_chance(school: Make) -> None:
+    random = np.random.default_rng(25)
+    rows = _growth(school, _grades(random, 60, np.zeros(60), 60), 60)
+    assert {row["earlier_reliability"] < 0.5 for row in rows} == {True}
+    assert {row["growth"] for row in rows} == {row["is_distinguishable"] for row in rows} == {None}
 
 
 def test_who_grows_is_seen(school: Make) -> None:

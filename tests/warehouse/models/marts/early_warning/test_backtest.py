@@ -334,7 +334,7 @@ def test_the_level_beside_the_best_indicator_by_pairs(school: Any, week: int) ->
     )
     # Attendance, its drop and lateness judge; grades are published in the last week.
     ends = []
-    for sign, z in ((-1, Z), (1, stats.norm.ppf(1 - 0.025 / _candidates(connection, week)))):
+    for sign, z in ((-1, Z), (1, stats.norm.ppf(1 - 0.05 / max(_candidates(connection, week), 2)))):
         reaches = [
             special.expit(special.logit(area) + direction * z * variance**0.5 / (area * (1 - area))) - area
             for area, variance, direction in ((a, a_variance, sign), (b, b_variance, -sign))
