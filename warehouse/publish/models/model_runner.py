@@ -75,6 +75,10 @@ def run(
     it, must not be published. `frozen`: the file with the rows of closed semesters.
 
     Raises MixedSemesters."""
+    # Imported only here: `campus status` knows this module, and needs neither numpy nor polars.
+    from warehouse.publish.models.sql_functions import register_functions
+
+    register_functions(con)
     freezer = None
     if frozen is not None:
         frozen.attach(con)

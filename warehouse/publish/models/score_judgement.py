@@ -1,0 +1,100 @@
+"""How the early-warning score does on unseen students, beside the level and the best single number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from warehouse.publish.models.score_fit import FEWEST, WEEK, Numbers, Places, area, chance, fit_logistic
+
+#: The standard normal quantile of a 95% interval.
+Z = 1.959964
+#: The fewest students with an outcome, and without, for a verdict.
+FEWEST_OF_VERDICT = 30
+KEYS = ("school_id", "outcome", "week")
+AREAS = ("auc", "level_auc", "single_auc", "auc_difference", "slope")
+FIGURES = (*(f"{name}{end}" for name in AREAS for end in ("", "_low", "_high")), "brier", "base_rate_brier")
+
+
+def judge_score(rows: pl.DataFrame) -> pl.DataFrame:
+    """The figures by school, outcome and week. `rows`: unseen chances, with the level as a number."""
+    groups = rows.sort("school_id", "semester_id", "student_id").partition_by(*KEYS, as_dict=True)
+    judged = [dict(zip(KEYS, key, strict=True)) | _judge(frame) for key, frame in sorted(groups.items())]
+    proven = {(row["school_id"], row["outcome"]) for row in judged if row["week"] == WEEK and _is_better(row)}
+    return pl.DataFrame(
+        [
+            row | {"is_shown": (row["school_id"], row["outcome"]) in proven and _is_better(row)}
+            for row in judged
+        ],
+        infer_schema_length=None,
+    )
+
+
+def slope(has_happened: Numbers, chances: Numbers, strata: Places) -> tuple[float, float]:
+    """The slope of a logistic regression of an outcome on its chance's logit and strata; its standard error."""
+    inside = np.clip(chances, 1e-9, 1 - 1e-9)
+    # A stratum without both outcomes says nothing of the slope, and has no finite intercept.
+    mixed = [s for s in np.unique(strata) if 0 < has_happened[strata == s].mean() < 1]
+    rows = np.isin(strata, mixed)
+    columns = [np.log(inside / (1 - inside)), *((strata == stratum).astype(float) for stratum in mixed)]
+    design = np.column_stack(columns)[rows]
+    coefficients = fit_logistic(design, has_happened[rows], np.full(design.shape[1], 1e-9))
+    fitted = chance(design @ coefficients)
+    information = (design.T * (fitted * (1 - fitted))) @ design
+    return float(coefficients[0]), math.sqrt(float(np.linalg.inv(information)[0, 0]))
+
+
+def _judge(frame: pl.DataFrame) -> dict[str, Any]:
+    has_happened = frame["has_happened"].cast(pl.Float64).to_numpy()
+    chances, parts = frame["chance"].to_numpy(), frame["part"].to_numpy()
+    positives, share = int(has_happened.sum()), float(has_happened.mean())
+    has_interval = min(positives, frame.height - positives) >= FEWEST
+    risks = {"": chances, "level_": frame["level"].cast(pl.Float64).to_numpy()}
+    risks["single_"] = frame["single_chance"].to_numpy()
+    areas = {name: area(has_happened, risk, parts) for name, risk in risks.items()}
+    difference = areas[""][0] - areas["single_"][0]
+    half = Z * _error(frame, areas[""][1] - areas["single_"][1])
+    figures: dict[str, Any] = {
+        "students": frame.height,
+        "with_outcome": positives,
+        "semesters": frame["semester_id"].n_unique(),
+        "best_single": frame["best_single"][0],
+        "auc_difference": difference,
+        "auc_difference_low": difference - half if has_interval else None,
+        "auc_difference_high": difference + half if has_interval else None,
+        "brier": float(np.mean((chances - has_happened) ** 2)),
+        "base_rate_brier": share * (1 - share),
+    }
+    for name, (auc, influence) in areas.items():
+        low, high = _around_area(auc, _error(frame, influence)) if has_interval else (None, None)
+        figures |= {f"{name}auc": auc, f"{name}auc_low": low, f"{name}auc_high": high}
+    if has_interval:
+        line, error = slope(has_happened, chances, parts)
+        figures |= {"slope": line, "slope_low": line - Z * error, "slope_high": line + Z * error}
+    return dict.fromkeys(FIGURES) | {name: value for name, value in figures.items() if value == value}
+
+
+def _error(frame: pl.DataFrame, influence: Numbers) -> float:
+    """The standard error of a sum of influences. The semesters of a student are no independent cases."""
+    by_student = frame.select("student_id", pl.Series("influence", influence)).group_by("student_id").sum()
+    return math.sqrt(float((by_student["influence"] ** 2).sum()))
+
+
+def _around_area(auc: float, error: float) -> tuple[float | None, float | None]:
+    """The 95% interval of an AUC by its logit; none at 0 and 1."""
+    if not 0 < auc < 1:
+        return None, None
+    middle, half = math.log(auc / (1 - auc)), Z * error / (auc * (1 - auc))
+    low, high = chance(np.array([middle - half, middle + half])).tolist()
+    return low, high
+
+
+def _is_better(row: Mapping[str, Any]) -> bool:
+    """Whether a score is better than a coin and than the best single number, beyond chance."""
+    if min(row["with_outcome"], row["students"] - row["with_outcome"]) < FEWEST_OF_VERDICT:
+        return False
+    return (row["auc_low"] or 0) > 0.5 and row["auc_difference_low"] > 0
