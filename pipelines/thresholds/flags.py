@@ -1,16 +1,18 @@
-"""Counts of flags against an outcome, with 95% intervals, at the two weeks that thresholds are tried at."""
+"""Counts of flags against an outcome, with 95% intervals. Few students have no share and no verdict."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
-#: The outcome that thresholds are tried against.
-OUTCOME = "failed_or_chronic"
-#: Which of the two weeks a row is of, by its `week` and the semester's `week_count`; null: neither.
-POINT = "CASE WHEN week = 8 THEN 'week 8' WHEN week > 8 AND week = 2 * week_count // 3 THEN 'two thirds' END"
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
+#: The fewest students of a share.
+FEWEST_OF_SHARE = 10
+#: The fewest students with an outcome for a verdict.
+FEWEST_OF_VERDICT = 30
+TOO_FEW = "too few"
 
 
 @dataclass(frozen=True)
@@ -19,31 +21,58 @@ class Flags:
 
     students: int
     with_outcome: int
+    #: Of whom enough is known for the rule.
+    judged: int
     flagged: int
     hits: int
+    #: The hits of the best single number among as many flags; None: not known.
+    single_hits: Decimal | None = None
+    best_single: str | None = None
 
     @property
-    def missed(self) -> int:
-        return self.with_outcome - self.hits
-
-    @property
-    def false_alarms(self) -> int:
-        return self.flagged - self.hits
-
-    @property
-    def cells(self) -> list[str | int]:
+    def cells(self) -> list[str]:
         """The cells below COLUMNS."""
+        base = share(self.with_outcome, self.students)
+        if not self.judged:
+            return ["judges nobody", base, "-", "-", "-", "-"]
+        single = "not known"
+        if self.flagged < FEWEST_OF_SHARE:
+            single = TOO_FEW
+        elif self.single_hits is not None:
+            single = f"{self.single_hits:.0f} of {self.flagged} ({self.best_single})"
         return [
-            f"{self.flagged} ({_percent(self.flagged, self.students)})",
-            f"{self.hits} of {self.with_outcome}",
-            self.missed,
-            self.false_alarms,
-            _with_interval(self.hits, self.with_outcome),
-            _with_interval(self.hits, self.flagged),
+            f"{self.flagged} of {self.students}",
+            base,
+            share(self.hits, self.flagged),
+            share(self.hits, self.with_outcome),
+            single,
+            self.verdict,
         ]
 
+    @property
+    def verdict(self) -> str:
+        """Whether the outcome happened to the flagged more often than to the others, beyond chance."""
+        others = self.students - self.flagged
+        if self.with_outcome < FEWEST_OF_VERDICT or min(self.flagged, others) < FEWEST_OF_SHARE:
+            return TOO_FEW
+        low, high = newcombe(self.hits, self.flagged, self.with_outcome - self.hits, others)
+        if low > 0:
+            return "more often"
+        return "less often" if high < 0 else "not distinguishable"
 
-COLUMNS = ["flagged", "found", "missed", "for nothing", "of those with it, found", "of the flagged, with it"]
+
+COLUMNS = [
+    *("flagged", "of all, with it", "of the flagged, with it", "of those with it, flagged"),
+    *("as many flags by one number", "flagged against others"),
+]
+
+
+def share(part: int, whole: int) -> str:
+    """A share with its interval in words."""
+    if whole < FEWEST_OF_SHARE:
+        return TOO_FEW
+    low, high = wilson(part, whole)
+    return f"{part} of {whole}: {100 * part / whole:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def wilson(part: int, whole: int) -> tuple[float, float]:
@@ -54,12 +83,12 @@ def wilson(part: int, whole: int) -> tuple[float, float]:
     return max(middle - half, 0), min(middle + half, 1)
 
 
-def _with_interval(part: int, whole: int) -> str:
-    if whole == 0:
-        return "-"
-    low, high = wilson(part, whole)
-    return f"{_percent(part, whole)} ({100 * low:.0f} to {100 * high:.0f})"
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f}%" if whole else "-"
+def newcombe(part: int, whole: int, other_part: int, other_whole: int) -> tuple[float, float]:
+    """The 95% interval of a share less another, by Newcombe's method from Wilson's intervals."""
+    here, there = part / whole, other_part / other_whole
+    (low, high), (other_low, other_high) = wilson(part, whole), wilson(other_part, other_whole)
+    difference = here - there
+    return (
+        difference - math.hypot(here - low, other_high - there),
+        difference + math.hypot(high - here, there - other_low),
+    )

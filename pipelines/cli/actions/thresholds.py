@@ -19,10 +19,13 @@ from pipelines.cli.terminal.display import USAGE, complain, console, fail, print
 from pipelines.publication.published_file import why_unreadable
 from pipelines.resources import build_of
 from pipelines.settings.settings import Settings
-from pipelines.thresholds.flags import COLUMNS, OUTCOME, POINT, Flags
+from pipelines.thresholds.back_test import HEADINGS, back_test_rows, pending_rows
+from pipelines.thresholds.back_test import TITLE as BACK_TEST
+from pipelines.thresholds.decisions import COLUMNS as DECISIONS
+from pipelines.thresholds.decisions import decision_rows, decision_title
 from warehouse.files import workspace
 from warehouse.lake.sql import connect
-from warehouse.publish.build import models_version, versions_of
+from warehouse.publish.build import models_version, of_another_version, versions_of
 from warehouse.publish.frozen import FILE as FROZEN_FILE
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.models.compiled_models import Project, read_project
@@ -43,26 +46,16 @@ RULES = f"""
     FROM marts.early_warning_rule_counts JOIN shown USING (school_id, semester_id, semester_name)
     ORDER BY place, if(worse = 'at_least', -limit_value, limit_value)
 """
-BACKTEST = f"""
-    SELECT
-        {POINT} AS point, sum(students)::BIGINT AS students, sum(with_outcome)::BIGINT AS with_outcome,
-        sum(flagged)::BIGINT AS flagged, sum(hits)::BIGINT AS hits
-    FROM (SELECT *, week + weeks_left AS week_count FROM marts.early_warning_backtest)
-    WHERE school_id = $school_id AND rule = 'level_warning' AND outcome = '{OUTCOME}' AND point IS NOT NULL
-    GROUP BY point ORDER BY point DESC
-"""
-STATUS = f"""
-    SELECT semester_name, status_en, weeks_missing FROM marts.early_warning_backtest_status
-    WHERE school_id = $school_id AND outcome = '{OUTCOME}' ORDER BY semester_id
-"""
 SCHOOLS = "SELECT school_id, school_name FROM core.dim_school WHERE NOT is_deleted ORDER BY school_id"
 
 
-def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
+def run_thresholds(settings: Settings, schools: Sequence[int], one_in: int) -> int:
     """Show how many students each rule would flag, and would have flagged. Returns the exit status."""
     names = _names_of_schools(settings, schools)
     if isinstance(names, str):
         return fail(names)
+    if why := of_another_version(settings.published):
+        return fail(why)
     build = build_of(settings)
     project = read_project(compiled())
     try:
@@ -78,7 +71,7 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     for part in parts_of(settings.published, schools or list(names)):
         with workspace(settings.home / "trials") as scratch:
             trial = scratch / build.file.name
-            if why := _show_part(part, trial, with_own(project, own, scratch / "seeds"), names):
+            if why := _show_part(part, trial, with_own(project, own, scratch / "seeds"), names, one_in):
                 return fail(why)
     in_force = versions_of(settings.published) == {models_version(settings.home)}
     next_step = "Nothing was published. `campus build`, or the next sync, puts these thresholds in force."
@@ -97,7 +90,9 @@ def _names_of_schools(settings: Settings, schools: Sequence[int]) -> dict[int, s
     return names
 
 
-def _show_part(part: Part, trial: Path, project: Project, names: Mapping[int, str]) -> str | None:
+def _show_part(
+    part: Part, trial: Path, project: Project, names: Mapping[int, str], one_in: int
+) -> str | None:
     """Show the schools of one published file. `trial`: the path for its copy. Returns a problem, or None."""
     shutil.copy(part.file, trial)
     trial.chmod(0o600)
@@ -110,6 +105,7 @@ def _show_part(part: Part, trial: Path, project: Project, names: Mapping[int, st
             return problem
         for school_id in part.schools:
             _show(school_id, names[school_id], published, rebuilt)
+            _show_back_test(school_id, published, rebuilt, one_in)
     return None
 
 
@@ -140,39 +136,23 @@ def _show(
         ["indicator", "level", "limit", "flagged", "%", "decisive", "published", "other limits: flagged"],
         [_rule(row, was.get((row["indicator"], row["level"])), rules) for row in rules if row["level"]],
     )
-    _show_backtest(school_id, published, rebuilt)
 
 
-def _show_backtest(
-    school_id: int, published: duckdb.DuckDBPyConnection, rebuilt: duckdb.DuckDBPyConnection
+def _show_back_test(
+    school_id: int, published: duckdb.DuckDBPyConnection, rebuilt: duckdb.DuckDBPyConnection, one_in: int
 ) -> None:
-    """Show whom the levels would have found, missed and flagged for nothing in closed semesters."""
-    before, after = (_backtest(con, school_id) for con in (published, rebuilt))
-    if not after:
+    """Show what happened later to those whom the rules would have flagged in closed semesters."""
+    rows = back_test_rows(published, rebuilt, school_id)
+    if rows:
+        show(BACK_TEST, HEADINGS, rows)
+    if pending := pending_rows(rebuilt, school_id, rows):
         show(
             "Back-test: not possible yet",
-            ["semester", "status", "weeks until it is possible"],
-            [
-                [row["semester_name"], row["status_en"], row["weeks_missing"]]
-                for row in records(rebuilt, STATUS, {"school_id": school_id})
-            ],
+            ["outcome", "semester", "status", "weeks until it is possible"],
+            pending,
         )
-        return
-    show(
-        "Back-test: students of closed semesters who failed two courses or were chronically absent later",
-        ["by", "thresholds", *COLUMNS],
-        [
-            [point, name, *flags[point].cells]
-            for point in after
-            for name, flags in (("published", before), ("now", after))
-            if point in flags
-        ],
-    )
-
-
-def _backtest(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[str, Flags]:
-    rows = records(con, BACKTEST, {"school_id": school_id})
-    return {row.pop("point"): Flags(**row) for row in rows}
+    if decisions := decision_rows(published, rebuilt, school_id, one_in):
+        show(decision_title(one_in), DECISIONS, decisions)
 
 
 def _rule(

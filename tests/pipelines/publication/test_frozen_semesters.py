@@ -216,7 +216,7 @@ def test_thresholds_are_tried_on_all_semesters(anew: District, frozen: District)
     def shown(district: District) -> str:
         said = io.StringIO()
         with redirect_stdout(said):
-            assert run_thresholds(district.settings, [101]) == 0
+            assert run_thresholds(district.settings, [101], 4) == 0
         return said.getvalue()
 
     assert shown(frozen) == shown(anew)
