@@ -59,11 +59,11 @@ def back_test_rows(
     """The rows below HEADINGS, of the thresholds in force and of those that are tried."""
     before, after = (back_test(con, school_id) for con in (published, rebuilt))
     rows = []
-    for (rule, outcome), words in PAIRS.items():
+    for (rule, outcome), labels in PAIRS.items():
         for point in ("week 8", "two thirds"):
             was, now = (flags.get((rule, outcome, point)) for flags in (before, after))
-            ways = {"published, now": now} if was == now else {"published": was, "now": now}
-            rows += [[*words, point, name, *flags.cells] for name, flags in ways.items() if flags]
+            versions = {"published, now": now} if was == now else {"published": was, "now": now}
+            rows += [[*labels, point, name, *flags.cells] for name, flags in versions.items() if flags]
     return rows
 
 
@@ -72,9 +72,9 @@ def pending_rows(
 ) -> list[list[str | int | None]]:
     """Outcome, semester, status and weeks until it is possible, of outcomes that `rows` lack."""
     shown_outcomes = {row[1] for row in rows}
-    words = {outcome: outcome_words for (_, outcome), (_, outcome_words) in PAIRS.items()}
+    labels = {outcome: outcome_label for (_, outcome), (_, outcome_label) in PAIRS.items()}
     return [
-        [words[row["outcome"]], row["semester_name"], row["status_en"], row["weeks_missing"]]
+        [labels[row["outcome"]], row["semester_name"], row["status_en"], row["weeks_missing"]]
         for row in records(con, STATUS, {"school_id": school_id})
-        if row["outcome"] in words and words[row["outcome"]] not in shown_outcomes
+        if row["outcome"] in labels and labels[row["outcome"]] not in shown_outcomes
     ]

@@ -101,10 +101,10 @@ def net_benefit(talks: int, needed: int, students: int, one_in: int) -> Decimal:
 def _rows(
     before: Mapping[str, Counts], after: Mapping[str, Counts], outcome: str, one_in: int
 ) -> Iterator[list[str | int | Decimal]]:
-    counts, words = after[outcome], OUTCOMES[outcome]
+    counts, label = after[outcome], OUTCOMES[outcome]
     students, with_outcome = counts["students"], counts["with_outcome"]
     if with_outcome < FEWEST_OF_SHARE:
-        yield [words, f"too few: {with_outcome} of {students} students have it", "-", "-", "-"]
+        yield [label, f"too few: {with_outcome} of {students} students have it", "-", "-", "-"]
         return
     level, score = (
         "level: warning or at risk",
@@ -114,21 +114,21 @@ def _rows(
     names = ("flagged_by_level", "hits_by_level", "students")
     was = before.get(outcome)
     is_same = was is not None and all(was[name] == counts[name] for name in names)
-    ways = [
+    choices = [
         (f"{level}, published", "by_level", None if is_same else was),
         (level if is_same else f"{level}, now", "by_level", counts),
         (score, "by_score", counts),
         (f"best single number: {single}", "by_single", counts),
         ("off track last semester (after Chicago)", "is_off_track", counts),
     ]
-    for name, rule, of_rule in ways:
+    for name, rule, of_rule in choices:
         if of_rule is not None and of_rule[f"judged_{rule}"]:
             talks, needed = of_rule[f"flagged_{rule}"], of_rule[f"hits_{rule}"]
-            yield [words, name, talks, needed, net_benefit(talks, needed, of_rule["students"], one_in)]
+            yield [label, name, talks, needed, net_benefit(talks, needed, of_rule["students"], one_in)]
         elif of_rule is not None:
-            yield [words, name.partition(":")[0] if rule == "by_single" else name, "not known", "-", "-"]
-    yield [words, "everybody", students, with_outcome, net_benefit(students, with_outcome, students, one_in)]
-    yield [words, "nobody", 0, 0, net_benefit(0, 0, students, one_in)]
+            yield [label, name.partition(":")[0] if rule == "by_single" else name, "not known", "-", "-"]
+    yield [label, "everybody", students, with_outcome, net_benefit(students, with_outcome, students, one_in)]
+    yield [label, "nobody", 0, 0, net_benefit(0, 0, students, one_in)]
 
 
 def _outcomes(con: duckdb.DuckDBPyConnection, school_id: int, one_in: int) -> dict[str, Counts]:

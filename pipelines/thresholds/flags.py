@@ -52,10 +52,10 @@ class Flags:
     @property
     def verdict(self) -> str:
         """Whether the outcome happened to the flagged more often than to the others, beyond chance."""
-        others = self.students - self.flagged
-        if self.with_outcome < FEWEST_OF_VERDICT or min(self.flagged, others) < FEWEST_OF_SHARE:
+        not_flagged = self.students - self.flagged
+        if self.with_outcome < FEWEST_OF_VERDICT or min(self.flagged, not_flagged) < FEWEST_OF_SHARE:
             return TOO_FEW
-        low, high = newcombe(self.hits, self.flagged, self.with_outcome - self.hits, others)
+        low, high = newcombe(self.hits, self.flagged, self.with_outcome - self.hits, not_flagged)
         if low > 0:
             return "more often"
         return "less often" if high < 0 else "not distinguishable"
@@ -67,28 +67,28 @@ COLUMNS = [
 ]
 
 
-def share(part: int, whole: int) -> str:
+def share(count: int, whole: int) -> str:
     """A share with its interval in words."""
     if whole < FEWEST_OF_SHARE:
         return TOO_FEW
-    low, high = wilson(part, whole)
-    return f"{part} of {whole}: {100 * part / whole:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
+    low, high = wilson(count, whole)
+    return f"{count} of {whole}: {100 * count / whole:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
 
 
-def wilson(part: int, whole: int) -> tuple[float, float]:
+def wilson(count: int, whole: int) -> tuple[float, float]:
     """The 95% interval of a share, by Wilson's score. `whole` is above 0."""
-    share, square = part / whole, Z * Z / whole
+    share, square = count / whole, Z * Z / whole
     middle = (share + square / 2) / (1 + square)
     half = Z * math.sqrt(share * (1 - share) / whole + square / whole / 4) / (1 + square)
     return max(middle - half, 0), min(middle + half, 1)
 
 
-def newcombe(part: int, whole: int, other_part: int, other_whole: int) -> tuple[float, float]:
+def newcombe(count: int, whole: int, other_count: int, other_whole: int) -> tuple[float, float]:
     """The 95% interval of a share less another, by Newcombe's method from Wilson's intervals."""
-    here, there = part / whole, other_part / other_whole
-    (low, high), (other_low, other_high) = wilson(part, whole), wilson(other_part, other_whole)
-    difference = here - there
+    rate, other_rate = count / whole, other_count / other_whole
+    (low, high), (other_low, other_high) = wilson(count, whole), wilson(other_count, other_whole)
+    difference = rate - other_rate
     return (
-        difference - math.hypot(here - low, other_high - there),
-        difference + math.hypot(high - here, there - other_low),
+        difference - math.hypot(rate - low, other_high - other_rate),
+        difference + math.hypot(high - rate, other_rate - other_low),
     )

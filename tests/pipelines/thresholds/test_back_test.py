@@ -97,8 +97,8 @@ def test_only_outcomes_that_a_rule_does_not_contain_are_shown(file: duckdb.DuckD
 
 def test_semesters_are_summed_and_weeks_are_chosen_beforehand(file: duckdb.DuckDBPyConnection) -> None:
     rule = BACK_TEST | {"rule": "attendance_reasons", "outcome": "failed_courses"}
-    other = {"semester_id": 21, "best_single": "lateness_rate", "single_hits": Decimal("10.00")}
-    rows = [rule, rule | other, rule | {"week": 13, "weeks_left": 7}, rule | {"week": 9, "weeks_left": 11}]
+    second = {"semester_id": 21, "best_single": "lateness_rate", "single_hits": Decimal("10.00")}
+    rows = [rule, rule | second, rule | {"week": 13, "weeks_left": 7}, rule | {"week": 9, "weeks_left": 11}]
     _insert(file, "marts.early_warning_backtest", pl.DataFrame(rows))
     assert [(row[2], row[4], row[8]) for row in back_test_rows(file, file, SCHOOL)] == [
         ("week 8", "60 of 400", "25 of 60 (Lateness rate, % or Score rate, %)"),
@@ -136,16 +136,16 @@ def test_an_outcome_without_rows_says_when_it_is_possible(file: duckdb.DuckDBPyC
     assert pending_rows(file, SCHOOL, [["", "two failed courses"]]) == [["left", "Autumn", "not over", 4]]
 
 
-@given(talks=st.integers(0, 100), others=st.integers(0, 100), one_in=st.integers(2, 20), data=st.data())
+@given(talks=st.integers(0, 100), not_needed=st.integers(0, 100), one_in=st.integers(2, 20), data=st.data())
 def test_the_net_benefit_is_that_of_the_decision_curve(
-    talks: int, others: int, one_in: int, data: st.DataObject
+    talks: int, not_needed: int, one_in: int, data: st.DataObject
 ) -> None:
     """Vickers and Elkin (2006): true positives less false ones times p / (1 - p), by all."""
-    if not talks + others:
+    if not talks + not_needed:
         return
     needed, p = data.draw(st.integers(0, talks)), 1 / one_in
-    expected = (needed - (talks - needed) * p / (1 - p)) / (talks + others)
-    assert float(net_benefit(talks, needed, talks + others, one_in)) == pytest.approx(
+    expected = (needed - (talks - needed) * p / (1 - p)) / (talks + not_needed)
+    assert float(net_benefit(talks, needed, talks + not_needed, one_in)) == pytest.approx(
         100 * expected, abs=0.0501
     )
 
@@ -184,7 +184,7 @@ def test_each_way_to_choose_is_counted(file: duckdb.DuckDBPyConnection, one_in: 
     }
     _insert(file, "marts.grade_student_semester", pl.DataFrame(grades))
     is_off_track = np.isin(np.arange(STUDENTS), [1, 2])
-    ways = {
+    choices = {
         "level: warning or at risk": np.arange(STUDENTS) < 50,
         "score (not proven, not shown)": chance >= 1 / one_in,
         "best single number: Score rate, %": single >= 1 / one_in,
@@ -194,22 +194,22 @@ def test_each_way_to_choose_is_counted(file: duckdb.DuckDBPyConnection, one_in: 
     }
     rows = decision_rows(file, file, SCHOOL, one_in)
     assert [row[1:4] for row in rows] == [
-        [name, mask.sum(), (mask & is_failing).sum()] for name, mask in ways.items()
+        [name, mask.sum(), (mask & is_failing).sum()] for name, mask in choices.items()
     ]
-    for row, mask in zip(rows, ways.values(), strict=True):
-        hits, others = (mask & is_failing).sum(), (mask & ~is_failing).sum()
-        assert float(row[4]) == pytest.approx(100 * (hits - others / (one_in - 1)) / STUDENTS, abs=0.0501)
+    for row, mask in zip(rows, choices.values(), strict=True):
+        hits, not_needed = (mask & is_failing).sum(), (mask & ~is_failing).sum()
+        assert float(row[4]) == pytest.approx(100 * (hits - not_needed / (one_in - 1)) / STUDENTS, abs=0.0501)
 
 
 def test_what_is_not_known_has_no_net_benefit(file: duckdb.DuckDBPyConnection) -> None:
     _cases(file, np.arange(STUDENTS) % 5 == 0)
     rows = {row[1]: row[2:] for row in decision_rows(file, file, SCHOOL, 4)}
-    for way in (
+    for name in (
         "score (not proven, not shown)",
         "best single number",
         "off track last semester (after Chicago)",
     ):
-        assert rows[way] == ["not known", "-", "-"]
+        assert rows[name] == ["not known", "-", "-"]
     assert rows["level: warning or at risk"][:2] == [50, 10]
 
 

@@ -12,11 +12,11 @@ from pipelines.thresholds.flags import FEWEST_OF_SHARE, FEWEST_OF_VERDICT, Flags
 COUNTS = st.integers(0, 200)
 
 
-@given(part=COUNTS, rest=COUNTS)
-def test_intervals_are_those_of_scipy(part: int, rest: int) -> None:
-    if part + rest:
-        interval = stats.binomtest(part, part + rest).proportion_ci(method="wilson")
-        assert wilson(part, part + rest) == pytest.approx((interval.low, interval.high), abs=1e-6)
+@given(hits=COUNTS, missed=COUNTS)
+def test_intervals_are_those_of_scipy(hits: int, missed: int) -> None:
+    if hits + missed:
+        interval = stats.binomtest(hits, hits + missed).proportion_ci(method="wilson")
+        assert wilson(hits, hits + missed) == pytest.approx((interval.low, interval.high), abs=1e-6)
 
 
 def test_the_interval_of_a_difference_is_newcombes() -> None:
@@ -25,18 +25,20 @@ def test_the_interval_of_a_difference_is_newcombes() -> None:
     assert newcombe(9, 10, 3, 10) == pytest.approx((0.1705, 0.8090), abs=5e-5)
 
 
-@given(flagged=st.integers(0, 100), others=st.integers(0, 100), data=st.data())
-def test_few_students_have_no_share_and_no_verdict(flagged: int, others: int, data: st.DataObject) -> None:
-    hits, missed = data.draw(st.integers(0, flagged)), data.draw(st.integers(0, others))
-    flags = Flags(flagged + others, hits + missed, 1, flagged, hits)
+@given(flagged=st.integers(0, 100), not_flagged=st.integers(0, 100), data=st.data())
+def test_few_students_have_no_share_and_no_verdict(
+    flagged: int, not_flagged: int, data: st.DataObject
+) -> None:
+    hits, missed = data.draw(st.integers(0, flagged)), data.draw(st.integers(0, not_flagged))
+    flags = Flags(flagged + not_flagged, hits + missed, 1, flagged, hits)
     cells = flags.cells
     assert (flagged < FEWEST_OF_SHARE) == (cells[2] == "too few")
     assert (hits + missed < FEWEST_OF_SHARE) == (cells[3] == "too few")
     assert "100%" not in share(1, 1)
-    few = hits + missed < FEWEST_OF_VERDICT or min(flagged, others) < FEWEST_OF_SHARE
+    few = hits + missed < FEWEST_OF_VERDICT or min(flagged, not_flagged) < FEWEST_OF_SHARE
     assert few == (flags.verdict == "too few")
     if flags.verdict == "more often":
-        assert hits * others > missed * flagged
+        assert hits * not_flagged > missed * flagged
 
 
 def test_a_rule_that_judges_nobody_says_so() -> None:

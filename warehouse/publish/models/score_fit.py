@@ -29,12 +29,12 @@ FEWEST = 15
 #: Of half the squared coefficients of standardized inputs. An intercept is as good as free.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
 INTERCEPT_PENALTY = 0.01
-#: The parts into which the students of a single closed semester are divided.
-PARTS = 5
+#: The folds of the students of a single closed semester.
+FOLDS = 5
 INTERCEPT = "intercept"
 
 Numbers = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 
 class Term(NamedTuple):
@@ -52,11 +52,11 @@ class Term(NamedTuple):
 class Fit:
     """Coefficients: an intercept for each school, then one for each term."""
 
-    schools: Places
+    schools: Integers
     terms: Sequence[Term]
     coefficients: Numbers
 
-    def chances(self, values: Numbers, schools: Places) -> Numbers:
+    def chances(self, values: Numbers, schools: Integers) -> Numbers:
         """The chance of the outcome of each row. Every school has an intercept."""
         return chance(_design(values, schools, self.schools, self.terms) @ self.coefficients)
 
@@ -68,10 +68,10 @@ class Cases:
     frame: pl.DataFrame
     #: By row: the numbers of SINGLES, of which INPUTS are the first.
     values: Numbers
-    schools: Places
+    schools: Integers
     has_happened: Numbers
     #: Those of a number are left out together: a semester, or some students of a single one.
-    parts: Places
+    folds: Integers
 
     @property
     def is_enough(self) -> bool:
@@ -85,7 +85,7 @@ class Cases:
             self.values[mask],
             self.schools[mask],
             self.has_happened[mask],
-            self.parts[mask],
+            self.folds[mask],
         )
 
 
@@ -106,7 +106,7 @@ def fit_score(rows: pl.DataFrame) -> pl.DataFrame:
     """The coefficients by school, outcome, week and input. `rows`: those of closed semesters."""
     fits = []
     for outcome, plan, cases in _plans(rows):
-        made = _fit(cases, plan.penalty, range(len(INPUTS)))
+        fit = _fit(cases, plan.penalty, range(len(INPUTS)))
         of_fit = {
             "outcome": outcome,
             "week": cases.frame["week"][0],
@@ -118,9 +118,9 @@ def fit_score(rows: pl.DataFrame) -> pl.DataFrame:
         }
         slopes = [
             (term.name, term.mean, term.spread, slope)
-            for term, slope in zip(made.terms, made.coefficients[len(made.schools) :], strict=True)
+            for term, slope in zip(fit.terms, fit.coefficients[len(fit.schools) :], strict=True)
         ]
-        for school, intercept in zip(made.schools.tolist(), made.coefficients, strict=False):
+        for school, intercept in zip(fit.schools.tolist(), fit.coefficients, strict=False):
             fits += [
                 {"school_id": school, "input": name, "mean": mean, "spread": spread, "coefficient": value}
                 | of_fit
@@ -132,7 +132,7 @@ def fit_score(rows: pl.DataFrame) -> pl.DataFrame:
 
 def unseen_chances(rows: pl.DataFrame) -> pl.DataFrame:
     """The chance of each student by a fit that has not seen the student's semester, and the same by the best
-    single number. `rows`: those of closed semesters. Of a single one, parts of its students are left out."""
+    single number. `rows`: those of closed semesters. Of a single one, folds of its students are left out."""
     frames = []
     for outcome, plan, cases in _plans(rows):
         chances = _unseen(cases, plan.penalty, range(len(INPUTS)))
@@ -144,7 +144,7 @@ def unseen_chances(rows: pl.DataFrame) -> pl.DataFrame:
             frames.append(
                 of_school.frame.select("school_id", "semester_id", "week", "student_id").with_columns(
                     outcome=pl.lit(outcome),
-                    part=pl.Series(of_school.parts),
+                    fold=pl.Series(of_school.folds),
                     has_happened=pl.Series(of_school.has_happened > 0),
                     chance=pl.Series(chances[cases.schools == school]),
                     best_single=pl.lit(SINGLES[single]),
@@ -154,7 +154,7 @@ def unseen_chances(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def area(has_happened: Numbers, risk: Numbers, strata: Places) -> tuple[float, Numbers]:
+def area(has_happened: Numbers, risk: Numbers, strata: Integers) -> tuple[float, Numbers]:
     """The AUC within strata, weighted by their pairs, and the influence of each row on it (DeLong)."""
     influence, total, weights = np.zeros(len(risk)), 0.0, 0.0
     for stratum in np.unique(strata):
@@ -251,27 +251,27 @@ def _loss(has_happened: Numbers, chances: Numbers) -> float:
 
 
 def _cases(frame: pl.DataFrame, outcome: str) -> Cases:
-    part = (
+    fold = (
         pl.when(pl.col("semester_id").n_unique().over("school_id") > 1)
         .then(pl.col("first_day").rank("dense", descending=True).over("school_id"))
-        .otherwise(pl.col("student_id").rank("dense").over("school_id") % PARTS)
+        .otherwise(pl.col("student_id").rank("dense").over("school_id") % FOLDS)
     )
     return Cases(
         frame,
         frame.select(pl.col(SINGLES).cast(pl.Float64)).fill_null(float("nan")).to_numpy(),
         frame["school_id"].to_numpy(),
         frame[outcome].cast(pl.Float64).to_numpy(),
-        frame.select(part.cast(pl.Int64)).to_series().to_numpy(),
+        frame.select(fold.cast(pl.Int64)).to_series().to_numpy(),
     )
 
 
 def _unseen(cases: Cases, penalty: float, columns: Sequence[int]) -> Numbers:
-    """The chance of each case by a fit without the cases of its part."""
+    """The chance of each case by a fit without the cases of its fold."""
     chances = np.empty(len(cases.has_happened))
-    for part in np.unique(cases.parts):
-        mask = cases.parts == part
-        made = _fit(cases, penalty, columns, ~mask)
-        chances[mask] = made.chances(cases.values[mask], cases.schools[mask])
+    for fold in np.unique(cases.folds):
+        mask = cases.folds == fold
+        fit = _fit(cases, penalty, columns, ~mask)
+        chances[mask] = fit.chances(cases.values[mask], cases.schools[mask])
     return chances
 
 
@@ -298,7 +298,7 @@ def _terms(values: Numbers, columns: Sequence[int]) -> list[Term]:
     return terms
 
 
-def _design(values: Numbers, row_schools: Places, schools: Places, terms: Sequence[Term]) -> Numbers:
+def _design(values: Numbers, row_schools: Integers, schools: Integers, terms: Sequence[Term]) -> Numbers:
     columns = [(row_schools == school).astype(float) for school in schools]
     for term in terms:
         value = values[:, term.column]
@@ -317,11 +317,11 @@ def _best_single(cases: Cases) -> int:
         risk = np.nan_to_num(-value if name in HIGH_IS_GOOD else value, nan=-np.inf, neginf=-np.inf)
         semesters = cases.frame["semester_id"].to_numpy()
         areas.append(area(cases.has_happened, risk, semesters)[0])
-    return int(np.nanargmax(areas))
+    return int(np.argmax(np.nan_to_num(areas)))
 
 
 def _shares(reference: Numbers, values: Numbers) -> Numbers:
     """The share of the reference below each value; of equal ones half."""
     ordered = np.sort(reference)
-    places = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    return places / 2 / len(ordered)
+    ranks = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return ranks / 2 / len(ordered)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from warehouse.publish.models.score_fit import FEWEST, WEEK, Numbers, Places, area, chance, fit_logistic
+from warehouse.publish.models.score_fit import FEWEST, WEEK, Integers, Numbers, area, chance, fit_logistic
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
@@ -34,14 +34,21 @@ def judge_score(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def slope(has_happened: Numbers, chances: Numbers, strata: Places) -> tuple[float, float]:
-    """The slope of a logistic regression of an outcome on its chance's logit and strata; its standard error."""
-    inside = np.clip(chances, 1e-9, 1 - 1e-9)
-    # A stratum without both outcomes says nothing of the slope, and has no finite intercept.
-    mixed = [s for s in np.unique(strata) if 0 < has_happened[strata == s].mean() < 1]
+def slope(has_happened: Numbers, chances: Numbers, strata: Integers) -> tuple[float, float] | None:
+    """The slope of a logistic regression of an outcome on its chance's logit, and its standard error.
+
+    None: all students of each stratum have the same chance or outcome."""
+    logits = np.log(np.clip(chances, 1e-9, 1)) - np.log(np.clip(1 - chances, 1e-9, 1))
+    # Other strata say nothing of the slope, and have no finite intercept.
+    mixed = [
+        stratum
+        for stratum in np.unique(strata)
+        if np.ptp(has_happened[strata == stratum]) and np.ptp(logits[strata == stratum]) > 1e-9
+    ]
+    if not mixed:
+        return None
     rows = np.isin(strata, mixed)
-    columns = [np.log(inside / (1 - inside)), *((strata == stratum).astype(float) for stratum in mixed)]
-    design = np.column_stack(columns)[rows]
+    design = np.column_stack([logits, *((strata == stratum).astype(float) for stratum in mixed)])[rows]
     coefficients = fit_logistic(design, has_happened[rows], np.full(design.shape[1], 1e-9))
     fitted = chance(design @ coefficients)
     information = (design.T * (fitted * (1 - fitted))) @ design
@@ -50,12 +57,12 @@ def slope(has_happened: Numbers, chances: Numbers, strata: Places) -> tuple[floa
 
 def _judge(frame: pl.DataFrame) -> dict[str, Any]:
     has_happened = frame["has_happened"].cast(pl.Float64).to_numpy()
-    chances, parts = frame["chance"].to_numpy(), frame["part"].to_numpy()
+    chances, folds = frame["chance"].to_numpy(), frame["fold"].to_numpy()
     positives, share = int(has_happened.sum()), float(has_happened.mean())
     has_interval = min(positives, frame.height - positives) >= FEWEST
     risks = {"": chances, "level_": frame["level"].cast(pl.Float64).to_numpy()}
     risks["single_"] = frame["single_chance"].to_numpy()
-    areas = {name: area(has_happened, risk, parts) for name, risk in risks.items()}
+    areas = {name: area(has_happened, risk, folds) for name, risk in risks.items()}
     difference = areas[""][0] - areas["single_"][0]
     half = Z * _error(frame, areas[""][1] - areas["single_"][1])
     figures: dict[str, Any] = {
@@ -72,8 +79,8 @@ def _judge(frame: pl.DataFrame) -> dict[str, Any]:
     for name, (auc, influence) in areas.items():
         low, high = _around_area(auc, _error(frame, influence)) if has_interval else (None, None)
         figures |= {f"{name}auc": auc, f"{name}auc_low": low, f"{name}auc_high": high}
-    if has_interval:
-        line, error = slope(has_happened, chances, parts)
+    if has_interval and (line_and_error := slope(has_happened, chances, folds)):
+        line, error = line_and_error
         figures |= {"slope": line, "slope_low": line - Z * error, "slope_high": line + Z * error}
     return dict.fromkeys(FIGURES) | {name: value for name, value in figures.items() if value == value}
 

@@ -42,7 +42,7 @@ UNSEEN = {
     "week": "INTEGER",
     "student_id": "BIGINT",
     "outcome": "VARCHAR",
-    "part": "BIGINT",
+    "fold": "BIGINT",
     "has_happened": "BOOLEAN",
     "chance": "DOUBLE",
     "best_single": "VARCHAR",

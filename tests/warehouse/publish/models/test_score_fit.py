@@ -125,11 +125,11 @@ def test_the_table_of_coefficients_gives_the_chances_by_its_formula() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=SEEDS, places=st.integers(0, 2))
-def test_areas_and_their_errors_are_those_of_delong(seed: int, places: int) -> None:
+@given(seed=SEEDS, digits=st.integers(0, 2))
+def test_areas_and_their_errors_are_those_of_delong(seed: int, digits: int) -> None:
     random = np.random.default_rng(seed)
     has_happened = np.repeat([1.0, 0.0], [12, 30])
-    risk = np.round(random.normal(size=42) + has_happened, places)
+    risk = np.round(random.normal(size=42) + has_happened, digits)
     auc, influence = area(has_happened, risk, np.zeros(42, np.int64))
     statistic = stats.mannwhitneyu(risk[:12], risk[12:]).statistic
     assert auc == pytest.approx(statistic / (12 * 30))
@@ -158,10 +158,12 @@ def test_the_slope_and_its_error_are_those_of_maximum_likelihood(seed: int) -> N
         return float(np.logaddexp(0, design @ line).sum() - has_happened @ design @ line)
 
     def gradient(line: np.ndarray) -> np.ndarray:
-        return design.T @ (special.expit(design @ line) - has_happened)
+        return np.asarray(design.T @ (special.expit(design @ line) - has_happened))
 
     least = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7})
-    line_slope, error = slope(has_happened, special.expit(logits), strata)
+    judged = slope(has_happened, special.expit(logits), strata)
+    assert judged is not None
+    line_slope, error = judged
     assert line_slope == pytest.approx(least.x[0], abs=1e-4)
     information = optimize.approx_fprime(least.x, gradient)
     assert error == pytest.approx(float(np.sqrt(np.linalg.inv(information)[0, 0])), rel=1e-3)
@@ -172,8 +174,8 @@ def test_the_slope_and_its_error_are_those_of_maximum_likelihood(seed: int) -> N
 def test_what_a_semester_brings_changes_no_chance_of_the_same_semester(seed: int, semesters: int) -> None:
     """Other outcomes of a semester, or of a fifth of a single one, leave its chances as they were."""
     rows = _rows(np.random.default_rng(seed), 300, semesters)
-    place = pl.col("student_id").rank("dense") % 5
-    left_out = pl.col("semester_id") == 10 if semesters > 1 else place == 3
+    order = pl.col("student_id").rank("dense") % 5
+    left_out = pl.col("semester_id") == 10 if semesters > 1 else order == 3
     turned = rows.with_columns(
         pl.when(left_out).then(pl.col(OUTCOMES[0]).shuffle(seed=1)).otherwise(OUTCOMES[0]).alias(OUTCOMES[0])
     )
@@ -246,6 +248,36 @@ def test_a_single_number_that_knows_everything_is_not_beaten() -> None:
     judged = _judged(rows)[OUTCOMES[0]]
     assert judged["best_single"] == "attendance_rate"
     assert not judged["is_shown"] and judged["auc_difference_low"] < 0
+
+
+def test_semesters_of_one_outcome_compare_nobody() -> None:
+    rows = _rows(np.random.default_rng(8), 100, 2).with_columns(failed_courses=pl.col("semester_id") == 10)
+    judged = _judged(rows)[OUTCOMES[0]]
+    assert (judged["auc"], judged["auc_low"], judged["slope"], judged["is_shown"]) == (
+        None,
+        None,
+        None,
+        False,
+    )
+
+
+@pytest.mark.parametrize("semesters", [1, 2])
+def test_a_school_without_any_number_has_no_slope(semesters: int) -> None:
+    rows = _rows(np.random.default_rng(9), 200, semesters).with_columns(
+        pl.lit(None).alias(name) for name in SINGLES
+    )
+    judged = _judged(rows)[OUTCOMES[0]]
+    assert (judged["auc"], judged["slope"], judged["is_shown"]) == (0.5, None, False)
+    assert fit_score(rows)["input"].unique().to_list() == ["intercept"]
+
+
+def test_what_a_number_decides_is_fitted_too() -> None:
+    rows = _rows(np.random.default_rng(10), 300, 2).with_columns(
+        failed_courses=pl.col("attendance_rate") < 92
+    )
+    judged = _judged(rows)[OUTCOMES[0]]
+    assert judged["auc"] > 0.99 and judged["single_auc"] == 1
+    assert not judged["is_shown"], "the number alone does as well"
 
 
 def test_the_order_of_rows_changes_no_digit() -> None:

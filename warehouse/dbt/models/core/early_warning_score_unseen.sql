@@ -11,7 +11,7 @@ select
     fields['week'] as week,
     fields['student_id'] as student_id,
     fields['outcome'] as outcome,
-    fields['part'] as part,
+    fields['fold'] as fold,
     fields['has_happened'] as has_happened,
     cast(fields['chance'] as decimal(9, 6)) as chance,
     fields['best_single'] as best_single,

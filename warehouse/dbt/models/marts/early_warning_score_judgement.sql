@@ -2,7 +2,7 @@
 -- Rules: how the score of the week does on students whom the fit has not seen, as the yml says.
 -- Source: core.early_warning_score_unseen, core.early_warning_week.
 {%- set columns = [
-    'school_id', 'semester_id', 'week', 'student_id', 'outcome', 'part', 'has_happened', 'chance', 'best_single', 'single_chance'
+    'school_id', 'semester_id', 'week', 'student_id', 'outcome', 'fold', 'has_happened', 'chance', 'best_single', 'single_chance'
 ] %}
 with cases as (
     select
