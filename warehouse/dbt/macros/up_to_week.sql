@@ -14,7 +14,6 @@
     past_marks as (
         select *, row_number() over (partition by school_id, attendance_id order by known_from) = 1 as is_first
         from {{ ref('attendance_past') }}
-        where counts_in_denominator
     ),
 
     -- Each version of a mark counts from from_on to to_on. Until sure_on it is assumed, until stored_on the platform dates it.
@@ -52,6 +51,7 @@
             known_from as stored_at,
             known_to as to_at
         from past_marks
+        where counts_in_denominator
     ),
 
     mark_days as (
@@ -105,10 +105,16 @@
                 week,
                 unnest(
                     [
-                        {'changed_in': from_week, 'recorded': recorded, 'present': present, 'late': late, 'dated': 0, 'assumed': 1},
-                        {'changed_in': sure_week, 'recorded': 0, 'present': 0, 'late': 0, 'dated': 1, 'assumed': -1},
-                        {'changed_in': stored_week, 'recorded': 0, 'present': 0, 'late': 0, 'dated': -1, 'assumed': 0},
-                        {'changed_in': to_week, 'recorded': -recorded, 'present': -present, 'late': -late, 'dated': 0, 'assumed': 0}
+                        {%- for week, sign, dated, assumed in (('from', 1, 0, 1), ('sure', 0, 1, -1), ('stored', 0, -1, 0), ('to', -1, 0, 0)) %}
+                        {
+                            'changed_in': {{ week }}_week,
+                            'recorded': {{ sign }} * recorded,
+                            'present': {{ sign }} * present,
+                            'late': {{ sign }} * late,
+                            'dated': {{ dated }},
+                            'assumed': {{ assumed }}
+                        }{{ ',' if not loop.last }}
+                        {%- endfor %}
                     ],
                     recursive := true
                 ),
@@ -123,7 +129,10 @@
 
             union all by name
 
-            select school_id, semester_id, student_id, week, unnest([from_week, to_week]) as changed_in, unnest([1, -1]) as days_recorded
+            select
+                school_id, semester_id, student_id, week,
+                unnest([from_week, to_week]) as changed_in,
+                unnest([1, -1]) as days_recorded
             from (
                 select
                     school_id, semester_id, student_id, date, any_value(week) as week, min(from_week) as from_week,
@@ -164,7 +173,8 @@
             {%- for sum in ('recorded', 'present') %}
             cast(sum(changes.{{ sum }}) filter (where changes.week <= last_weeks.last_week - thresholds.trend_weeks) as bigint)
                 as earlier_{{ sum }},
-            cast(sum(changes.{{ sum }}) filter (where changes.week > last_weeks.week - 4) as bigint) as month_{{ sum }}{{ ',' if not loop.last }}
+            cast(sum(changes.{{ sum }}) filter (where changes.week > last_weeks.week - 4) as bigint)
+                as month_{{ sum }}{{ ',' if not loop.last }}
             {%- endfor %}
         from last_weeks
         inner join mark_changes as changes
