@@ -70,7 +70,7 @@ class Worlds:
             self.connection.execute(f"DELETE FROM {schema}.{name}")
             self.connection.execute(f"INSERT INTO {schema}.{name} BY NAME FROM frame")
 
-    def made(self, mart: str, condition: str = "true") -> pl.DataFrame:
+    def build(self, mart: str, condition: str = "true") -> pl.DataFrame:
         """The rows of a mart, as doubles where they are decimals."""
         sql = self.nodes[f"model.campus.{mart}"]["compiled_code"]
         self.connection.execute(f"CREATE OR REPLACE TABLE marts.{mart} AS {sql}")
@@ -109,7 +109,7 @@ def report_areas(worlds: Worlds, number: int) -> None:
             random = np.random.default_rng(expected)
             bases = np.full((number, 300), base)
             _fill_back_test(worlds, random, number, 300, bases, shift, is_coarse, lead=lead)
-            frames.append(worlds.made("early_warning_backtest", "outcome = 'failed_next'"))
+            frames.append(worlds.build("early_warning_backtest", "outcome = 'failed_next'"))
         level, single = (
             rows.filter(pl.col("rule") == rule)
             for rows, rule in zip(frames, ("level_warning", "attendance_rate"), strict=True)
@@ -147,7 +147,7 @@ def report_groups(worlds: Worlds, number: int) -> None:
         all_bases = np.broadcast_to(bases, (number, students))
         _fill_back_test(worlds, random, number, students, all_bases, 1.2, False, bias * (gender == 0))
         condition = "rule = 'level_warning' AND outcome = 'failed_next'"
-        rows = worlds.made("early_warning_backtest_group", condition)
+        rows = worlds.build("early_warning_backtest_group", condition)
         boys = rows.filter(pl.col("group_type") == "gender", pl.col("group_code") == "m")
         truth = _precision(bases[gender == 0], 1.2, bias) - _precision(bases[gender == 1], 1.2)
         rates = _recall(1.2 + bias) - _recall(1.2), _recall(bias) - _recall(0)
@@ -184,7 +184,7 @@ def report_growth(worlds: Worlds, number: int) -> None:
         )
         marks[:, :, 1] += grown[..., None]
         _fill_grades(worlds, np.round(marks, 2))
-        rows = worlds.made("grade_student_growth", "semester_id = 20").sort("school_id", "student_id")
+        rows = worlds.build("grade_student_growth", "semester_id = 20").sort("school_id", "student_id")
         figures = {
             c: rows[c].to_numpy().reshape(shape)
             for c in ("growth", "growth_percentile_low", "growth_percentile_high")
@@ -229,7 +229,7 @@ def report_classes(worlds: Worlds, number: int) -> None:
             | {"semester_id": 20, "course_class_id": course_class}
             | _grade_columns(marks.ravel()),
         )
-        rows = worlds.made("grade_class_against_cohort").sort("school_id", "course_class_id")
+        rows = worlds.build("grade_class_against_cohort").sort("school_id", "course_class_id")
         means = (effects.sum(axis=1, keepdims=True) - effects) / (classes - 1)
         flags = rows["is_distinguishable"].fill_null(False).to_numpy().reshape(effects.shape)
         cells = [

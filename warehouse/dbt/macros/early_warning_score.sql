@@ -41,7 +41,7 @@
 {%- endmacro %}
 
 {#- The CTE `returned`: the rows that a function of Python (warehouse/publish/models/sql_functions.py) returns for those
-    of a CTE, in the column `row`. -#}
+    of a CTE, in the column `fields`. -#}
 {% macro returned(function, rows, columns) -%}
     returned as (
         select

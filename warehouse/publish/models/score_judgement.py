@@ -64,7 +64,9 @@ def _judge(frame: pl.DataFrame) -> dict[str, Any]:
     risks["single_"] = frame["single_chance"].to_numpy()
     areas = {name: area(has_happened, risk, folds) for name, risk in risks.items()}
     difference = areas[""][0] - areas["single_"][0]
-    half = Z * _error(frame, areas[""][1] - areas["single_"][1])
+    # Near Student's t: of few students with or without the outcome, the error itself is uncertain.
+    quantile = Z + (Z**3 + Z) / 4 / max(min(positives, frame.height - positives) - 1, 1)
+    half = quantile * _error(frame, areas[""][1] - areas["single_"][1])
     figures: dict[str, Any] = {
         "students": frame.height,
         "with_outcome": positives,
@@ -77,7 +79,7 @@ def _judge(frame: pl.DataFrame) -> dict[str, Any]:
         "base_rate_brier": share * (1 - share),
     }
     for name, (auc, influence) in areas.items():
-        low, high = _around_area(auc, _error(frame, influence)) if has_interval else (None, None)
+        low, high = _around_area(auc, quantile * _error(frame, influence)) if has_interval else (None, None)
         figures |= {f"{name}auc": auc, f"{name}auc_low": low, f"{name}auc_high": high}
     if has_interval and (line_and_error := slope(has_happened, chances, folds)):
         line, error = line_and_error
@@ -91,12 +93,12 @@ def _error(frame: pl.DataFrame, influence: Numbers) -> float:
     return math.sqrt(float((by_student["influence"] ** 2).sum()))
 
 
-def _around_area(auc: float, error: float) -> tuple[float | None, float | None]:
-    """The 95% interval of an AUC by its logit; none at 0 and 1."""
+def _around_area(auc: float, half: float) -> tuple[float | None, float | None]:
+    """The interval of an AUC by its logit; none at 0 and 1. `half`: half its width without the logit."""
     if not 0 < auc < 1:
         return None, None
-    middle, half = math.log(auc / (1 - auc)), Z * error / (auc * (1 - auc))
-    low, high = chance(np.array([middle - half, middle + half])).tolist()
+    middle, reach = math.log(auc / (1 - auc)), half / (auc * (1 - auc))
+    low, high = chance(np.array([middle - reach, middle + reach])).tolist()
     return low, high
 
 

@@ -683,6 +683,27 @@ def test_quantiles_of_t(macros: Any) -> None:
         assert float(quantile) == pytest.approx(stats.t.ppf(0.975, degrees), rel=tolerance)
 
 
+@settings(max_examples=60, deadline=None)
+@given(deviate=st.floats(0, 12), degrees=st.floats(3, 300))
+def test_chances_of_t(macros: Any, deviate: float, degrees: float) -> None:
+    [(chance,)] = _sql(f"select {macros.normal_p_value(macros.t_as_normal(deviate, degrees))}").rows()
+    expected = 2 * stats.t.sf(deviate, degrees)
+    assert float(chance) == pytest.approx(expected, rel=5e-3 if degrees > 4 else 0.05, abs=2e-7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=st.tuples(*[st.integers(0, 400)] * 4))
+def test_chances_of_tables(macros: Any, counts: tuple[int, int, int, int]) -> None:
+    """Of any two shares, by Fisher's exact test."""
+    hits, misses, hits_elsewhere, misses_elsewhere = counts
+    weights = macros.table_weights(hits, hits + misses, hits_elsewhere, hits_elsewhere + misses_elsewhere)
+    query = "select list_sum(list_filter(w, lambda x: x <= 1.0000001)) / list_sum(w)"
+    query += f" from (select {weights} as w)"
+    [(chance,)] = _sql(query).rows()
+    expected = stats.fisher_exact([[hits, misses], [hits_elsewhere, misses_elsewhere]]).pvalue
+    assert float(chance) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     pairs=st.lists(

@@ -15,7 +15,7 @@ shown as (
         semester_id,
         case
             when not is_over and week_1_on is not null
-                then cast(least((loaded_on - week_1_on) // 7, week_count) as integer)
+                then cast(greatest(least((loaded_on - week_1_on) // 7, week_count), 0) as integer)
         end as week
     from semesters
     semi join {{ ref('early_warning') }} as warnings using (school_id, semester_id)

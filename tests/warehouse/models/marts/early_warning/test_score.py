@@ -168,7 +168,13 @@ def test_a_missing_number_counts_as_the_mean_and_is_an_input(school: Any) -> Non
 
 def test_students_are_scored_by_the_fit_of_their_week(school: Any) -> None:
     """No chance before week 4, after the last week with a fit, and after the semester."""
-    for week, fit_week, count in ((3, 0, 0), (7, 4, STUDENTS - 1), (11, 8, STUDENTS - 1), (12, 12, 0)):
+    for week, fit_week, count in (
+        (0, 0, 0),
+        (3, 0, 0),
+        (7, 4, STUDENTS - 1),
+        (11, 8, STUDENTS - 1),
+        (12, 12, 0),
+    ):
         rows = _rows(school(**_world(3, week=week)), "from marts.early_warning_score")
         assert {(row["week"], row["fit_week"]) for row in rows} == {(week, fit_week)}
         assert len([row for row in rows if row["failed_chance"] is not None]) == count
