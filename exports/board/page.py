@@ -44,7 +44,7 @@ from exports.site.sections import PageKind, Pages
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Figure, Language, Words
 from exports.templates import page_template
-from exports.workbooks.back_test import MEANING, came_true
+from exports.workbooks.back_test import MEANING, came_true, reasons_proven
 from exports.workbooks.definitions import PRESENT, warning_definitions
 from exports.workbooks.queries import SHOWN
 from exports.workbooks.terms import LEVELS, NEW_THIS_WEEK, label_of, untranslated
@@ -116,6 +116,7 @@ def write_board(
             "came_true": [MEANING],
         },
         "came_true": came_true(con, origin.school.id),
+        "reasons_proven": reasons_proven(con, origin.school.id),
         "by_group": _figures_by_group(by_group),
         "pages": pages
         and {kind: sorted(keys) for kind, keys in pages.items() if kind in ("cohort", "class")},
@@ -179,6 +180,7 @@ def render(
         "talks_not_known": None,
         "untaken": None,
         "came_true": (),
+        "reasons_proven": (),
         "semester": "",
         "pages": None,
     } | dict(content)

@@ -21,11 +21,13 @@ from exports.workbooks.queries import (
     LAST_YEAR,
     NEW_FIRST,
     NOT_DELETED,
+    REASON_TEXTS,
+    SCORE,
     SHOWN,
     rate,
     since_text,
 )
-from exports.workbooks.terms import WEEKDAYS, grade_name, untranslated
+from exports.workbooks.terms import ATTENTION, WEEKDAYS, grade_name, untranslated
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -146,13 +148,14 @@ TALK_TO = f"""
     WITH {SHOWN}
     SELECT
         student_id::VARCHAR AS student, coalesce(student_name, student_number, '') AS name,
-        admin_class_id::VARCHAR AS key, coalesce(cohort_id::VARCHAR, '') AS cohort, level, reasons_zh,
-        reasons_en, last_intervention_on, new_this_week,
+        admin_class_id::VARCHAR AS key, coalesce(cohort_id::VARCHAR, '') AS cohort, level,
+        {REASON_TEXTS["zh"]} AS reasons_zh, {REASON_TEXTS["en"]} AS reasons_en, last_intervention_on,
+        new_this_week,
         {since_text("en")} AS since_en, {since_text("zh")} AS since_zh
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {LAST_CHANGE}
-    {LAST_INTERVENTION} {NOT_DELETED}
+    {LAST_INTERVENTION} {SCORE} {NOT_DELETED}
     WHERE level IN ('at_risk', 'warning')
-    ORDER BY {NEW_FIRST}, level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
+    ORDER BY {NEW_FIRST}, {ATTENTION}
 """
 #: Rolls of the seven days up to a day that were not taken: a row a course class, most lessons first.
 UNTAKEN = f"""

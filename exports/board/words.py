@@ -26,9 +26,9 @@ TEXTS = {
     ),
     "talks": Words("Students to talk to", "建议谈话的学生"),
     "talks_hint": Words(
-        "New this week first, then students at risk, then by number of reasons. A reason to look, not a "
-        "verdict.",
-        "本周新增的排在最前，其次是高风险学生，同级中原因多的在前。仅供提示，不代表结论。",
+        "New this week first, then students at risk; within a level by the score, where it has proven "
+        "itself, and by number of reasons. A reason to look, not a verdict.",
+        "本周新增的排在最前，其次是高风险学生；同级中先按评分（仅在已证明有效时），再按原因多少排列。仅供提示，不代表结论。",
     ),
     "last_talk": Words(f"{LAST_TALK.en}:", f"{LAST_TALK.zh}："),
     "pages": Words("All pages of the school", "本校全部页面"),
@@ -40,6 +40,7 @@ TEXTS = {
     ),
     "all_taken": Words("All rolls of the last 7 days were taken.", "近7天的课节均已点名。"),
     "came_true": back_test.TITLE,
+    "reasons_proven": back_test.REASONS_PROVEN,
     "schools": Words("Schools", "各校"),
     "schools_hint": Words("Schools with the most reasons to look first.", "需关注的原因多的学校排在最前。"),
     "school": Words("School", "学校"),

@@ -6,23 +6,20 @@ from exports import measures
 from exports.site.sections import Kind, Line, Links, Section
 from exports.site.students import CLASS, COHORT, COURSE, LINKS_OF_COURSE, PUPILS, STUDENT
 from exports.spreadsheet.sheets import Column, Sheet, Words
-from exports.workbooks.queries import LAST_YEAR, NOT_DELETED, SHOWN, rate
-from exports.workbooks.terms import INDICATORS, LAST_YEARS_GRADE, LEVELS, RATE, STUDENTS, VERDICTS
+from exports.workbooks.queries import LAST_YEAR, NOT_DELETED, REASON_TEXTS, SCORE, SHOWN, rate
+from exports.workbooks.terms import ATTENTION, INDICATORS, LAST_YEARS_GRADE, LEVELS, RATE, STUDENTS, VERDICTS
 
 SCHOOL = Words("School", "全校")
 COURSE_CLASS = Words("Course class", "课程班")
 #: The students of the semester, with the level, attendance and score rate of each.
 STANDING = f"""
     WITH {SHOWN}, standing AS (
-        SELECT *
+        SELECT * REPLACE ({REASON_TEXTS["en"]} AS reasons_en, {REASON_TEXTS["zh"]} AS reasons_zh)
         FROM marts.early_warning JOIN shown USING (school_id, semester_id, semester_name)
+        {SCORE}
         {NOT_DELETED}
     )
 """
-#: Order of students: who needs attention first.
-ATTENTION = (
-    f"list_position({list(LEVELS)}, level), reason_count DESC, attendance_rate, score_rate, student_id"
-)
 STUDENT_COLUMNS = {
     "student_name": Column(STUDENT),
     "admin_class_name": Column(CLASS),

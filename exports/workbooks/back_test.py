@@ -1,21 +1,35 @@
-"""Whether the warnings came true: the back-test as a sheet, and as sentences of the board."""
+"""Whether the warnings came true: the back-test as a sheet, and as the answers of the board to a head.
+
+A rule is held against outcomes alone that it does not contain. A share needs ten students, a verdict thirty.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import duckdb
 
-from exports.source import records
-from exports.spreadsheet.columns import english
+from exports.source import joined, records
 from exports.spreadsheet.sheets import Column, Definition, Sheet, Words
+from exports.workbooks.queries import SHOWN
 from exports.workbooks.terms import INDICATORS, STUDENTS, grouped
 
-#: The week of the sentence. Where a semester was shorter or cannot be judged then, the nearest week that can.
+#: The week of the sentences. Where a semester was shorter or judged otherwise then, the nearest other week.
 WEEK = 8
-OUTCOME = "failed_or_chronic"
+#: The fewest students of a share that is shown, in percent.
+FEWEST_OF_SHARE = 10
+#: The fewest students to whom it happened, and to whom it did not, of a verdict.
+FEWEST_OF_VERDICT = 30
+#: The length of the list in the question of a head.
+TALKS = 20
 TITLE = Words("Did the warnings come true?", "预警准不准？")
+#: Rules, in the order of the sheet, and by whom the students of a list were flagged.
 RULES = {
+    "attendance_reasons": Words("A reason of attendance", "出勤原因"),
+    "grades_reasons": Words("A reason of grades", "成绩原因"),
     "level_warning": Words("Level: warning or at risk", "等级：预警或高风险"),
     "level_at_risk": Words("Level: at risk", "等级：高风险"),
     "failed_last_semester": Words("For comparison: failed a course last semester", "对照：上学期有不及格"),
@@ -24,126 +38,485 @@ RULES = {
     ),
     **{name: Words(f"Alone: {words.en}", f"仅看：{words.zh}") for name, words in INDICATORS.items()},
 }
-#: The level beside its best single indicator.
-VERDICTS = {
-    "better": Words("The level tells them better than the {} alone.", "等级比单看{}更准。"),
-    "worse": Words("The level tells them worse than the {} alone.", "等级不如单看{}准。"),
+FLAGGED_FOR = {
+    "attendance_reasons": Words("for attendance", "因出勤"),
+    "grades_reasons": Words("for grades", "因成绩"),
+    "level_warning": Words("with a warning or at risk", "因等级为预警或高风险"),
+}
+OUTCOMES = {
+    "failed_courses": Words("Failed two courses or more after the week", "该周之后两门及以上不及格"),
+    "chronic_absence": Words("Chronically absent after the week", "该周之后长期缺勤"),
+    "failed_next": Words("Failed a course in the next semester", "下学期有不及格"),
+    "has_left": Words("Left by the end of the next semester", "到下学期末已离校"),
+}
+#: What the students of an outcome did, in a sentence.
+HAPPENED = {
+    "failed_courses": Words("failed two courses or more afterwards", "之后两门及以上不及格"),
+    "chronic_absence": Words("were chronically absent afterwards", "之后长期缺勤"),
+    "failed_next": Words("failed a course in the next semester", "下学期有不及格"),
+    "has_left": Words("left by the end of the next semester", "到下学期末离校"),
+}
+#: The rules of the answers, each with outcomes that it does not contain.
+JUDGED_BY = (
+    ("attendance_reasons", "failed_courses"),
+    ("grades_reasons", "chronic_absence"),
+    ("level_warning", "failed_next"),
+    ("level_warning", "has_left"),
+)
+RIGHT = Words(
+    f"If you talk to {TALKS} students of this list, how many will it have been right to talk to?",
+    f"如果与名单上的{TALKS}名学生谈话，有多少名确实需要？",
+)
+MISSED = Words("How many others does the list miss?", "名单漏掉了多少学生？")
+FAIR = Words("Does the list treat groups of students alike?", "名单对各类学生公平吗？")
+NOT_KNOWN = Words("What cannot be known", "目前无法知道的")
+COUNTED = Words(
+    "{semester_name}, week {week}: of {flagged} students flagged {rule.en}, {hits} {outcome.en}, and "
+    "{false_alarms} did not.",
+    "{semester_name}第{week}周：{rule.zh}被预警的{flagged}名学生中，{hits}名{outcome.zh}，{false_alarms}名没有。",
+)
+BY_LOT = Words(
+    "Of all {students} students {base_rate:.1f}% did, so that as many drawn by lot would have been {lot}.",
+    "全部{students}名学生中这样的占{base_rate:.1f}%，随机抽取同样多的学生会有{lot}名。",
+)
+BY_SINGLE = Words(
+    "The {single.en} alone, with as many flags: {single_hits}.",
+    "仅看{single.zh}、预警同样多的学生：{single_hits}名。",
+)
+OF_TWENTY = Words(
+    f"So of {TALKS} talks about {{talks}} will have been right (95% range {{low}} to {{high}}).",
+    f"因此{TALKS}次谈话中约有{{talks}}次谈对了人（95%区间{{low}}至{{high}}）。",
+)
+OF_NEEDED = Words(
+    "{semester_name}, week {week}: of {with_outcome} students who {outcome.en}, {hits} had been flagged "
+    "{rule.en} and {missed} had not{share.en}.",
+    "{semester_name}第{week}周：{outcome.zh}的{with_outcome}名学生中，{hits}名此前已{rule.zh}被预警，{missed}名没有{share.zh}。",
+)
+FOUND_SHARE = Words(
+    " ({recall}% found, 95% range {low} to {high}%)", "（查出率{recall}%，95%区间{low}%至{high}%）"
+)
+#: Whether the flags tell more than a lot, and than the best single number.
+CHANCE = {
+    "better": Words("Such flags find them better than chance.", "这样的预警比随机更准。"),
+    "worse": Words("Such flags find them worse than chance.", "这样的预警还不如随机。"),
     "not distinguishable": Words(
-        "The data do not show whether the level is better than the {} alone.",
-        "现有数据还不能说明等级是否比单看{}更准。",
+        "The data do not show that such flags are better than chance.",
+        "现有数据不能说明这样的预警比随机更准。",
+    ),
+    "too few": Words(
+        "Too few students for a verdict: that needs thirty to whom it happened, and thirty to whom it did "
+        "not.",
+        "人数太少，不能下结论：发生与未发生的学生各需三十名。",
     ),
 }
+SINGLE = {
+    "better": Words("They tell more than the {single.en} alone.", "比仅看{single.zh}更准。"),
+    "worse": Words("They tell less than the {single.en} alone.", "不如仅看{single.zh}准。"),
+    "not distinguishable": Words(
+        "The data do not show whether they tell more than the {single.en} alone.",
+        "现有数据不能说明是否比仅看{single.zh}更准。",
+    ),
+}
+#: By the share of which groups differ.
+DIFFERS = {
+    "false_alarm_rate": Words(
+        "Of those who did not, {of_group}% of this group had been flagged {rule.en} and {elsewhere}% of the "
+        "others",
+        "没有发生的学生中，{group.zh}有{of_group}%此前{rule.zh}被预警，其他学生为{elsewhere}%",
+    ),
+    "recall": Words(
+        "Of those who did, {of_group}% of this group had been flagged {rule.en} and {elsewhere}% of the "
+        "others",
+        "确实发生的学生中，{group.zh}有{of_group}%此前{rule.zh}被预警，其他学生为{elsewhere}%",
+    ),
+}
+DIFFERENCE = Words(
+    "{group.en} ({semester_name}, week {week}, {outcome.en}): {differs.en}: {difference} points (95% range "
+    "{low} to {high}), more than chance makes.",
+    "{group.zh}（{semester_name}第{week}周，{outcome.zh}）：{differs.zh}，相差{difference}个百分点（95%区间{low}至{high}），超出偶然。",
+)
+ALIKE = Words(
+    "Flagged {rule.en}: between {kinds.en} the data show no difference of false alarms or missed students "
+    "that is more than chance.",
+    "{rule.zh}的预警：在{kinds.zh}之间，误报与漏报没有超出偶然的差别。",
+)
+KINDS = {
+    "gender": Words("girls and boys", "男生与女生"),
+    "boarding": Words("boarders and day students", "住校生与走读生"),
+    "cohort": Words("cohorts", "各届"),
+}
+NOT_COMPARED = Words(
+    "Not known: that needs a finished semester with thirty students to whom it happened, and thirty to whom "
+    "it did not.",
+    "无法判断：需要一个已结束的学期，其中发生与未发生的学生各有三十名。",
+)
+OWN_EYE = Words(
+    "Whether the list is fairer than your own eye is not known: nobody wrote down whom teachers would have "
+    "chosen.",
+    "名单是否比教师自己的观察更公平，无从得知：没有人记录教师原本会选谁。",
+)
+NOT_JUDGED = Words(
+    "{indicators.en}: not judged before week {first} in any finished semester.",
+    "{indicators.zh}：在已结束的学期中，第{first}周之前都未判断过。",
+)
+NEVER_JUDGED = Words(
+    "{indicators.en}: not judged in any finished semester.", "{indicators.zh}：在已结束的学期中从未判断过。"
+)
+STATUS_OF = Words(
+    "Whether they {outcome.en}: {status_en}{weeks.en}.", "{outcome.zh}：{status_zh}{weeks.zh}。"
+)
+WEEKS_TO_WAIT = Words(", weeks to wait: {weeks}", "，还需{weeks}周")
+NO_SEMESTER = Words("Not known yet: no semester has been loaded.", "尚无法判断：还没有已加载的学期。")
+OTHERS_JUDGED = Words(
+    "Whether students flagged {rule.en} {outcome.en}: in no finished semester were the same indicators "
+    "judged as today.",
+    "{rule.zh}被预警的学生是否{outcome.zh}：已结束的学期没有用与现在相同的指标判断过。",
+)
+REASONS_PROVEN = Words("How each reason did in finished semesters", "各项原因在已结束学期的表现")
+#: How a reason of today's list did.
+REASON = Words(
+    "{indicator.en}: {flagged} students had this reason in week {week} of {semester_name}, {hits} of them "
+    "{outcome.en}{share.en}.",
+    "{indicator.zh}：{semester_name}第{week}周有{flagged}名学生因此被预警，其中{hits}名{outcome.zh}{share.zh}。",
+)
+REASON_SHARE = Words(
+    " ({precision}%; of all students {base_rate}%)", "（{precision}%；全部学生为{base_rate}%）"
+)
+REASON_NOT_JUDGED = Words(
+    "{indicator.en}: nobody had this reason in the weeks of finished semesters that can be judged.",
+    "{indicator.zh}：已结束学期中可判断的各周，没有学生因此被预警。",
+)
 MEANING = Definition(
     TITLE,
     Words(
         "The rules in force, applied to each week of finished semesters with what was known then, beside "
-        "what happened afterwards: two or more failed courses, or chronic absence. Flagged: students with a "
-        "warning or at risk. The range holds the true share in 95 of 100 cases.",
-        "用现行规则，按当时已知的数据，对已结束学期的每一周重新判断，再与之后实际发生的情况（两门及以上不及格，或长期缺勤）"
-        "相比。预警学生：等级为预警或高风险的学生。区间：真实比例有95%的可能在此范围内。",
+        "what happened afterwards. Each rule is held against outcomes alone that it does not contain: "
+        "reasons of attendance against failed courses, reasons of grades against chronic absence (by "
+        "lessons after the week), levels against the next semester. A level is shown of weeks alone in "
+        "which the same indicators were judged as today. The range holds the true share in 95 of 100 cases.",
+        "用现行规则，按当时已知的数据，对已结束学期的每一周重新判断，再与之后实际发生的情况相比。每条规则只与它本身不包含的结果相比："
+        "出勤原因与不及格相比，成绩原因与（该周之后按课时计的）长期缺勤相比，等级与下一学期相比。"
+        "等级只取与现在判断指标相同的各周。区间：真实比例有95%的可能在此范围内。比随机更准：曲线下面积的95%区间高于0.5。",
     ),
 )
-#: The last finished semester in which the level can be judged, at the week nearest to WEEK.
+#: The indicators that are judged today, and of which rule each is.
+TODAY = f"""
+    {SHOWN},
+    areas AS (
+        SELECT
+            indicator,
+            if(area IN ('attendance', 'grades'), area || '_reasons', NULL) AS rule
+        FROM staging.stg_early_warning_rules WHERE school_id = $school_id
+    ),
+    today AS (
+        SELECT DISTINCT indicator, level IN ('warning', 'at_risk') AS is_reason
+        FROM marts.early_warning_indicator JOIN shown USING (school_id, semester_id)
+        WHERE level IS NOT NULL AND has_left IS NOT TRUE
+    )
+"""
+#: Of a rule and outcome the last finished semester, at the week nearest to WEEK, in which the same indicators
+#: of the rule were judged as today.
 LAST_JUDGED = f"""
-    SELECT back_test.*
-    FROM marts.early_warning_backtest AS back_test
+    WITH {TODAY},
+    judged_then AS (
+        SELECT semester_id, week, outcome, rule AS indicator
+        FROM marts.early_warning_backtest
+        WHERE school_id = $school_id AND rule_type = 'indicator' AND judged > 0
+    ),
+    back_test AS (
+        FROM marts.early_warning_backtest
+        WHERE school_id = $school_id AND rule = $rule AND outcome = $outcome
+    )
+    SELECT
+        back_test.*,
+        CASE
+            WHEN auc_low IS NULL OR least(with_outcome, students - with_outcome) < {FEWEST_OF_VERDICT}
+                THEN 'too few'
+            WHEN auc_low > 0.5 THEN 'better'
+            WHEN auc_high < 0.5 THEN 'worse'
+            ELSE 'not distinguishable'
+        END AS chance_verdict
+    FROM back_test
     JOIN core.dim_semester USING (school_id, semester_id)
-    WHERE back_test.school_id = $school_id AND rule = 'level_warning' AND outcome = '{OUTCOME}'
-        AND flagged > 0 AND with_outcome > 0
+    WHERE flagged > 0 AND with_outcome > 0 AND NOT is_contained AND NOT EXISTS (
+        FROM areas
+        WHERE (areas.rule = $rule OR $rule LIKE 'level%')
+            AND (indicator IN (SELECT indicator FROM today)) <> (indicator IN (
+                SELECT indicator FROM judged_then AS past
+                WHERE past.semester_id = back_test.semester_id AND past.week = back_test.week
+                    AND past.outcome = back_test.outcome
+            ))
+    )
     ORDER BY first_day DESC, abs(week - {WEEK}), week
     LIMIT 1
 """
-#: Why no semester can be judged: the reason that will pass first.
-STATUS = f"""
+GROUPS = """
+    SELECT *
+    FROM marts.early_warning_backtest_group
+    WHERE school_id = $school_id AND semester_id = $semester_id AND rule = $rule AND outcome = $outcome
+        AND is_distinguishable IS NOT NULL AND group_code <> 'unknown'
+    ORDER BY group_type, group_code
+"""
+#: The first week in which each indicator of today was judged in any finished semester.
+FIRST_JUDGED = f"""
+    WITH {TODAY}
+    SELECT DISTINCT indicator, first FROM today LEFT JOIN (
+        SELECT rule AS indicator, min(week) AS first FROM marts.early_warning_backtest
+        WHERE school_id = $school_id AND judged > 0 GROUP BY ALL
+    ) USING (indicator)
+    WHERE coalesce(first > {WEEK}, true)
+    ORDER BY first NULLS LAST, list_position({list(INDICATORS)}, indicator)
+"""
+#: Of each reason of today's list the last finished semester in which somebody had it, and what happened.
+REASONS = f"""
+    WITH {TODAY}
+    SELECT indicator, back_test.* EXCLUDE (school_id)
+    FROM today
+    LEFT JOIN (
+        SELECT back_test.*, first_day FROM marts.early_warning_backtest AS back_test
+        JOIN core.dim_semester USING (school_id, semester_id)
+        WHERE back_test.school_id = $school_id AND flagged > 0 AND NOT is_contained
+            AND list_contains({list(OUTCOMES)}, outcome)
+    ) AS back_test ON rule = indicator
+    WHERE is_reason
+    QUALIFY row_number() OVER (
+        PARTITION BY indicator
+        ORDER BY first_day DESC, list_position({list(OUTCOMES)}, outcome), abs(week - {WEEK}), week
+    ) = 1
+    ORDER BY list_position({list(INDICATORS)}, indicator)
+"""
+#: Why an outcome cannot be judged: the reason that will pass first.
+STATUS = """
     SELECT status, status_en, status_zh, weeks_missing
     FROM marts.early_warning_backtest_status
-    WHERE school_id = $school_id AND outcome = '{OUTCOME}'
+    WHERE school_id = $school_id AND outcome = $outcome
     ORDER BY weeks_missing NULLS LAST, semester_id DESC
     LIMIT 1
 """
+
+
+def _share(share: str) -> dict[str, Column]:
+    """The columns of a share and its range."""
+    labels = {
+        "": Words("Share", "比例"),
+        "_low": Words("at least", "下限"),
+        "_high": Words("at most", "上限"),
+    }
+    return {f"{share}{end}": Column(label, kind="percent") for end, label in labels.items()}
+
+
+#: Shares of few students are left empty.
+SHARES = ", ".join(
+    f'if({whole} >= {FEWEST_OF_SHARE}, "{share}{end}", NULL) AS "{share}{end}"'
+    for share, whole in (("precision", "flagged"), ("recall", "with_outcome"))
+    for end in ("", "_low", "_high")
+)
 SHEET = Sheet(
     name=Words("Came true", "预警准不准"),
     summary=True,
     about=Words(
-        "How often the warnings of earlier semesters came true, by week. Found: of the students with two or "
-        "more failed courses or chronic absence afterwards, the share that had been flagged. Right: of the "
-        "flagged students, the share to whom it happened.",
-        "以往学期的预警事后是否应验，按周列出。查出率：之后两门及以上不及格或长期缺勤的学生中，此前已被预警的比例。"
-        "命中率：被预警的学生中，之后确实发生的比例。",
+        "How often the warnings of earlier semesters came true, by week, each rule beside outcomes that it "
+        "does not contain. Right: of the flagged students, the share to whom it happened, beside the share "
+        "of all students. Found: of those to whom it happened, the share that had been flagged. Best "
+        "single number: of as many students as were flagged, chosen by this number alone, to how many it "
+        f"happened. Shares of fewer than {FEWEST_OF_SHARE} students are left empty.",
+        "以往学期的预警事后是否应验，按周列出；每条规则只与它本身不包含的结果相比。命中率：被预警的学生中之后发生的比例，旁列全部学生的比例。"
+        "查出率：之后发生的学生中此前已被预警的比例。最好的单项：只按这一项挑选同样多的学生，其中之后发生的人数。"
+        f"不足{FEWEST_OF_SHARE}名学生的比例不显示。",
     ),
     query=f"""
         SELECT
-            back_test.semester_name, week, rule, students, with_outcome, flagged, hits, missed, false_alarms,
-            "precision", precision_low, precision_high, recall, recall_low, recall_high
+            back_test.semester_name, week, rule, outcome, students, with_outcome, base_rate, flagged, hits,
+            best_single, single_hits, missed, false_alarms, {SHARES}
         FROM marts.early_warning_backtest AS back_test
         JOIN core.dim_semester USING (school_id, semester_id)
-        WHERE back_test.school_id = $school_id AND outcome = '{OUTCOME}' AND judged > 0 AND week % 4 = 0
-        ORDER BY first_day DESC, week, list_position({list(RULES)}, rule)
+        WHERE back_test.school_id = $school_id AND NOT is_contained AND judged > 0 AND week % 4 = 0
+            AND list_contains({list(OUTCOMES)}, outcome)
+        ORDER BY
+            first_day DESC, week, list_position({list(RULES)}, rule), list_position({list(OUTCOMES)}, outcome)
     """,
     sources=("marts.early_warning_backtest",),
     columns={
         "rule": Column(Words("Flagged by", "预警依据"), words=RULES),
+        "outcome": Column(Words("What happened", "之后的结果"), words=OUTCOMES),
         "students": Column(STUDENTS),
         "with_outcome": Column(Words("It happened to", "之后发生"), unit="students"),
+        "base_rate": Column(Words("Of all, %", "占全部（%）"), kind="percent"),
         "flagged": Column(Words("Flagged", "被预警"), unit="students"),
         "hits": Column(Words("of them it happened to", "其中应验"), unit="students"),
+        "best_single": Column(Words("Best single number", "最好的单项"), words=INDICATORS),
+        "single_hits": Column(Words("found by it alone", "仅看它可查出"), unit="students", places=1),
         "missed": Column(Words("Missed", "漏报"), unit="students"),
         "false_alarms": Column(Words("False alarms", "误报"), unit="students"),
-        **grouped(
-            Words("Right, %", "命中率（%）"),
-            precision=Column(Words("Share", "比例"), kind="percent"),
-            precision_low=Column(Words("at least", "下限"), kind="percent"),
-            precision_high=Column(Words("at most", "上限"), kind="percent"),
-        ),
-        **grouped(
-            Words("Found, %", "查出率（%）"),
-            recall=Column(Words("Share", "比例"), kind="percent"),
-            recall_low=Column(Words("at least", "下限"), kind="percent"),
-            recall_high=Column(Words("at most", "上限"), kind="percent"),
-        ),
+        **grouped(Words("Right, %", "命中率（%）"), **_share("precision")),
+        **grouped(Words("Found, %", "查出率（%）"), **_share("recall")),
     },
 )
 
 
-def came_true(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Words, ...]:
-    """Sentences for a head: how many of the flagged students it happened to, how many were missed, and
-    whether the level is worth more than its best single number. Where no semester can be judged: why."""
-    parameters = {"school_id": school_id}
-    rows = records(con, LAST_JUDGED, parameters)
-    if not rows:
-        return (_not_yet(records(con, STATUS, parameters)),)
-    [row] = rows
-    sentences = [
-        Words(
-            "{semester_name}, week {week}: of {flagged} students flagged, {hits} later failed two courses or "
-            "were chronically absent. Of {with_outcome} such students, {hits} had been flagged and {missed} "
-            "had not.",
-            "{semester_name}第{week}周：被预警的{flagged}名学生中，之后有{hits}名两门及以上不及格或长期缺勤；"
-            "这样的学生共{with_outcome}名，其中{hits}名此前已被预警，{missed}名未被预警。",
-        ),
-        Words(
-            "So {precision:.0f}% of the flags were right (95% range "
-            "{precision_low:.0f}-{precision_high:.0f}%), and {recall:.0f}% of these students were found "
-            "({recall_low:.0f}-{recall_high:.0f}%). A flag is a reason to talk, not a verdict.",
-            "即命中率{precision:.0f}%（95%区间{precision_low:.0f}%–{precision_high:.0f}%），"
-            "查出率{recall:.0f}%（{recall_low:.0f}%–{recall_high:.0f}%）。预警只是谈话的理由，不是结论。",
-        ),
-    ]
-    if row["verdict"] in VERDICTS and row["best_single"]:
-        verdict, single = VERDICTS[row["verdict"]], row["best_single"]
-        en, zh = english(single).lower(), INDICATORS[single].zh.partition("（")[0]
-        sentences.append(Words(verdict.en.format(en), verdict.zh.format(zh)))
-    return tuple(Words(words.en.format(**row), words.zh.format(**row)) for words in sentences)
+@dataclass(frozen=True)
+class Answer:
+    """What the data say to a question of a head."""
+
+    question: Words
+    sentences: tuple[Words, ...]
 
 
-def _not_yet(rows: list[dict[str, Any]]) -> Words:
-    """Why nothing can be said yet, and for how many weeks."""
-    if not rows:
-        return Words("Not known yet: no semester has been loaded.", "尚无法判断：还没有已加载的学期。")
-    [row] = rows
-    if row["weeks_missing"] is None:
-        return Words(f"Not known yet. {row['status_en']}.", f"尚无法判断：{row['status_zh']}。")
-    return Words(
-        f"Not known yet. {row['status_en']}. Weeks to wait: {row['weeks_missing']}.",
-        f"尚无法判断：{row['status_zh']}，还需{row['weeks_missing']}周。",
+def came_true(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Answer, ...]:
+    """The answers of the back-test of a school: how many talks were right, whom the list missed, whether
+    groups are treated alike, and what cannot be known."""
+    judged = [_judged(con, school_id, rule, outcome) for rule, outcome in JUDGED_BY]
+    rows = [row for row in judged if row]
+    answers = (
+        Answer(RIGHT, tuple(sentence for row in rows for sentence in _right(row))),
+        Answer(MISSED, tuple(_missed(row) for row in rows)),
+        Answer(FAIR, (*(_fair(con, rows) or [NOT_COMPARED]), OWN_EYE)),
+        Answer(NOT_KNOWN, (*_not_judged(con, school_id), *_not_yet(con, school_id, judged))),
     )
+    return tuple(answer for answer in answers if answer.sentences)
+
+
+def reasons_proven(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Words, ...]:
+    """How each reason of today's list did in finished semesters, a sentence a reason."""
+    return tuple(_reason(row) for row in records(con, REASONS, {"school_id": school_id}))
+
+
+def _judged(con: duckdb.DuckDBPyConnection, school_id: int, rule: str, outcome: str) -> dict[str, Any] | None:
+    """The row of the back-test by which a rule is judged, with its texts; None: it cannot be judged."""
+    parameters = {"school_id": school_id, "rule": rule, "outcome": outcome}
+    row = next(iter(records(con, LAST_JUDGED, parameters)), None)
+    return row and {
+        **row,
+        "key": outcome,
+        "rule": FLAGGED_FOR[rule],
+        "of_rule": rule,
+        "outcome": HAPPENED[outcome],
+    }
+
+
+def _right(row: Mapping[str, Any]) -> Iterable[Words]:
+    lot = row["flagged"] * row["with_outcome"] / row["students"]
+    yield _filled(COUNTED, row)
+    yield _filled(BY_LOT, row, lot=f"{lot:.1f}")
+    single = row["best_single"] and _in_sentence(_indicator(row["best_single"]))
+    if single:
+        yield _filled(BY_SINGLE, row, single=single, single_hits=f"{row['single_hits']:.1f}")
+    if row["flagged"] >= FEWEST_OF_SHARE:
+        shares = {"talks": row["precision"], "low": row["precision_low"], "high": row["precision_high"]}
+        yield _filled(
+            OF_TWENTY, row, **{name: f"{TALKS * share / 100:.0f}" for name, share in shares.items()}
+        )
+    yield CHANCE[row["chance_verdict"]]
+    if row["verdict"] in SINGLE and single:
+        yield _filled(SINGLE[row["verdict"]], {}, single=single)
+
+
+def _missed(row: Mapping[str, Any]) -> Words:
+    if row["with_outcome"] < FEWEST_OF_SHARE:
+        return _filled(OF_NEEDED, row, share=Words("", ""))
+    shares = {"recall": row["recall"], "low": row["recall_low"], "high": row["recall_high"]}
+    share = _filled(FOUND_SHARE, {}, **{name: f"{value:.0f}" for name, value in shares.items()})
+    return _filled(OF_NEEDED, row, share=share)
+
+
+def _fair(con: duckdb.DuckDBPyConnection, rows: Iterable[Mapping[str, Any]]) -> list[Words]:
+    """Which groups differ, and between which kinds of groups nothing more than chance is seen."""
+    sentences = []
+    for row in rows:
+        if row["chance_verdict"] == "too few":
+            continue
+        parameters = {name: row[name] for name in ("school_id", "semester_id")}
+        parameters |= {"rule": row["of_rule"], "outcome": row["key"]}
+        alike = []
+        for kind, groups in groupby(records(con, GROUPS, parameters), key=lambda group: group["group_type"]):
+            differing = [group for group in groups if group["is_distinguishable"]]
+            sentences += [_difference(row, group) for group in _without_mirror(differing)]
+            if not differing:
+                alike.append(KINDS[kind])
+        if alike:
+            sentences.append(_filled(ALIKE, row, kinds=joined(alike)))
+    return sentences
+
+
+def _without_mirror(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of two groups that are compared with each other, the group with more of what differs."""
+    if len(groups) != 2:
+        return groups
+    share = _differing_share(groups[0])
+    return [max(groups, key=lambda group: group[f"{share}_difference"])]
+
+
+def _differing_share(group: Mapping[str, Any]) -> str:
+    return min(DIFFERS, key=lambda share: (group[f"{share}_p_value"] is None, group[f"{share}_p_value"]))
+
+
+def _difference(row: Mapping[str, Any], group: Mapping[str, Any]) -> Words:
+    share = _differing_share(group)
+    difference = group[f"{share}_difference"]
+    name = Words(group["group_en"], group["group_zh"])
+    of_group = group[share]
+    differs = _filled(
+        DIFFERS[share], row, group=name, of_group=f"{of_group:.0f}", elsewhere=f"{of_group - difference:.0f}"
+    )
+    limits = {end: f"{group[f'{share}_difference_{end}']:+.0f}" for end in ("low", "high")}
+    week = {"week": group["week"]}
+    return _filled(
+        DIFFERENCE, {**row, **week}, group=name, differs=differs, difference=f"{difference:+.0f}", **limits
+    )
+
+
+def _not_judged(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterable[Words]:
+    """The indicators of today's list that finished semesters did not have, or only late."""
+    rows = records(con, FIRST_JUDGED, {"school_id": school_id})
+    for first, group in groupby(rows, key=lambda row: row["first"]):
+        indicators = joined(_in_sentence(_indicator(row["indicator"])) for row in group)
+        yield _filled(NOT_JUDGED if first else NEVER_JUDGED, {}, indicators=indicators, first=first)
+
+
+def _not_yet(
+    con: duckdb.DuckDBPyConnection, school_id: int, judged: Iterable[Mapping[str, Any] | None]
+) -> Iterable[Words]:
+    """Why a rule cannot be judged by an outcome yet, and for how many weeks."""
+    for (rule, outcome), row in zip(JUDGED_BY, judged, strict=True):
+        if row:
+            continue
+        words = {"rule": FLAGGED_FOR[rule], "outcome": HAPPENED[outcome]}
+        status = next(iter(records(con, STATUS, {"school_id": school_id, "outcome": outcome})), None)
+        if status is None:
+            yield NO_SEMESTER
+            return
+        if status["status"] == "ready":
+            yield _filled(OTHERS_JUDGED, words)
+            continue
+        weeks = (
+            _filled(WEEKS_TO_WAIT, {}, weeks=status["weeks_missing"])
+            if status["weeks_missing"]
+            else Words("", "")
+        )
+        yield _filled(STATUS_OF, status, **words, weeks=weeks)
+
+
+def _reason(row: Mapping[str, Any]) -> Words:
+    indicator = _indicator(row["indicator"])
+    if row["flagged"] is None:
+        return _filled(REASON_NOT_JUDGED, {}, indicator=indicator)
+    share = Words("", "")
+    if row["flagged"] >= FEWEST_OF_SHARE:
+        share = _filled(REASON_SHARE, {name: f"{row[name]:.0f}" for name in ("precision", "base_rate")})
+    texts = {"indicator": indicator, "outcome": HAPPENED[row["outcome"]], "share": share}
+    return _filled(REASON, row, **texts)
+
+
+def _indicator(name: str) -> Words:
+    """The name of an indicator without its unit."""
+    words = INDICATORS[name]
+    return Words(words.en.partition(",")[0], words.zh.partition("（")[0])
+
+
+def _in_sentence(words: Words) -> Words:
+    return Words(words.en.lower(), words.zh)
+
+
+def _filled(words: Words, row: Mapping[str, Any], **values: Any) -> Words:
+    names = {**row, **values}
+    return Words(words.en.format(**names), words.zh.format(**names))

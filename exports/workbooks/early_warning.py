@@ -9,7 +9,7 @@ import duckdb
 
 from exports import measures
 from exports.figures import figures
-from exports.spreadsheet.sheets import Chart, Column, Highlight, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Chart, Column, Definition, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks import back_test, class_pages, labels
 from exports.workbooks.definitions import warning_definitions
 from exports.workbooks.labels import Labels
@@ -20,6 +20,8 @@ from exports.workbooks.queries import (
     NEW_FIRST,
     NEWEST_FIRST,
     NOT_DELETED,
+    REASON_TEXTS,
+    SCORE,
     SHOWN,
     UNFINISHED,
     number_text,
@@ -31,6 +33,7 @@ from exports.workbooks.queries import (
 )
 from exports.workbooks.terms import (
     AMBER,
+    ATTENTION,
     BEST_TO_WORST,
     EARLIER_SEMESTERS,
     GREEN,
@@ -194,9 +197,6 @@ BEFORE, AFTER = Words("Before", "之前"), Words("After", "之后")
 #: The name of the sheet with all students.
 VALUES = Words("Values", "各项指标")
 PLACE = "shown.semester_name, cohort_name, admin_class_name, admin_class_id"
-BY_LEVEL = f"""
-        list_position({list(LEVELS)}, level), reason_count DESC, attendance_rate, score_rate, student_id
-"""
 LEVEL_COLORS = (
     Highlight(("level",), RED, equal="at_risk"),
     Highlight(("level",), AMBER, equal="warning"),
@@ -218,21 +218,26 @@ EVERYBODY = Sheet(
     about=Words(
         "One row a student, class by class: the level, and the seven values behind it. Only falls are shown "
         "as changes. The change in the cohort counts usual spreads. Provisional: a reason depends on "
-        "unpublished grades.",
+        "unpublished grades. Chances: by what finished semesters of the school teach; they order students "
+        "within a level and decide nothing. Empty where they have not done better than the best single "
+        "number.",
         "每名学生一行，按班级排列：预警等级，以及判断所依据的七项指标。变化只列下降；届内变化以通常差距的倍数表示。"
-        "暂定：部分原因所依据的成绩尚未发布。",
+        "暂定：部分原因所依据的成绩尚未发布。可能性：由本校已结束的学期推算，只用于同一等级内排序，不作任何决定；"
+        "没有证明比最好的单项更准时留空。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-            level, CASE WHEN is_provisional THEN '✓' END AS is_provisional, {", ".join(INDICATOR_VALUES)}
+            level, CASE WHEN is_provisional THEN '✓' END AS is_provisional, {", ".join(INDICATOR_VALUES)},
+            100 * failed_chance AS failed_chance, 100 * chronic_chance AS chronic_chance
         FROM marts.early_warning
         JOIN shown USING (school_id, semester_id)
+        {SCORE}
         {NOT_DELETED}
-        ORDER BY {PLACE}, {BY_LEVEL}
+        ORDER BY {PLACE}, {ATTENTION}
     """,
-    sources=("marts.early_warning",),
+    sources=("marts.early_warning", "marts.early_warning_score"),
     columns={
         "level": Column(words=LEVELS),
         "is_provisional": Column(Words("Provisional", "暂定")),
@@ -241,6 +246,13 @@ EVERYBODY = Sheet(
         ),
         "score_change": Column(
             Words("Change in cohort (spreads)", "届内变化（差距倍数）"), unit="", signed=True
+        ),
+        **grouped(
+            Words("Chance by the end of the semester, %", "到学期末的可能性（%）"),
+            failed_chance=Column(
+                Words("to fail two courses", "两门及以上不及格"), kind="percent", unit="", places=0
+            ),
+            chronic_chance=Column(Words("of chronic absence", "长期缺勤"), kind="percent", unit="", places=0),
         ),
     },
     highlights=LEVEL_COLORS,
@@ -334,7 +346,14 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
                 attendance_and_grades(labels.band_labels(con, school_id)),
                 *([TALKS] if rows(con, school_id, HAS_TALKS) == [(True,)] else []),
             ),
-            definitions=(*warning_definitions(con, school_id), back_test.MEANING),
+            definitions=(
+                *warning_definitions(con, school_id),
+                back_test.MEANING,
+                *(
+                    Definition(back_test.REASONS_PROVEN, sentence)
+                    for sentence in back_test.reasons_proven(con, school_id)
+                ),
+            ),
             for_paper=True,
         ),
     )
@@ -377,11 +396,13 @@ def judged(language: Language) -> str:
                 school_id, semester_id, shown.semester_name, cohort_name, grade_level, admin_class_id,
                 student_id, student_number, student_name, level, new_this_week,
                 {since_text(language)} AS level_since, last_intervention_on, reason_count,
-                reasons_{language}, patterns, absences_left, attendance_rate, score_rate
+                {REASON_TEXTS[language]} AS reasons_{language}, patterns, absences_left, attendance_rate,
+                score_rate, failed_chance, chronic_chance
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
             {LAST_CHANGE}
             {LAST_INTERVENTION}
+            {SCORE}
             LEFT JOIN by_student USING (school_id, semester_id, student_id)
             LEFT JOIN (
                 SELECT school_id, semester_id, student_id, absences_left
@@ -411,7 +432,7 @@ def at_a_glance(language: Language, day: date) -> Sheet:
                 regexp_replace({reasons}, '{LIMIT_IN_REASON}', '', 'g') AS {reasons}, last_intervention_on
             FROM judged
             WHERE list_contains($pages, admin_class_id::VARCHAR)
-            ORDER BY {BY_LEVEL}
+            ORDER BY {ATTENTION}
         """,
         sources=OF_JUDGED,
         columns={
@@ -456,7 +477,7 @@ def students(language: Language) -> Sheet:
             FROM judged
             LEFT JOIN class_heads USING (school_id, semester_id, admin_class_id)
             WHERE level <> 'none'
-            ORDER BY {class_pages.ORDER}, {NEW_FIRST}, {BY_LEVEL}
+            ORDER BY {class_pages.ORDER}, {NEW_FIRST}, {ATTENTION}
         """,
         sources=(*OF_JUDGED, *class_pages.SOURCES),
         columns={

@@ -142,6 +142,15 @@ NEWEST_FIRST = "dim_semester.is_current DESC, dim_semester.first_day DESC NULLS 
 #: Excludes students whom the platform has deleted.
 NOT_DELETED = "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id)"
 
+#: Joins the chances of a student by the score, null where it has not proven itself.
+SCORE = """LEFT JOIN (
+    SELECT school_id, semester_id, student_id, failed_chance, chronic_chance FROM marts.early_warning_score
+) AS score USING (school_id, semester_id, student_id)"""
+#: By language, SQL for the reasons of a student; those of a semester that is over say so.
+REASON_TEXTS = {
+    "en": "reasons_en || if(is_complete, '; from last semester', '')",
+    "zh": "reasons_zh || if(is_complete, '；上学期', '')",
+}
 #: The day of the last talk or measure of a student in the semester; null: the school has written none down.
 LAST_INTERVENTION = """LEFT JOIN (
     SELECT school_id, semester_id, student_id, max(date) AS last_intervention_on

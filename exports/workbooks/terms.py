@@ -23,6 +23,11 @@ LEVELS = {
     "none": Words("All is well", "正常"),
     "unknown": Words("Not known", "无数据"),
 }
+#: SQL that sorts students, with SCORE joined: who needs attention first.
+ATTENTION = (
+    f"list_position({list(LEVELS)}, level), coalesce(failed_chance, chronic_chance) DESC NULLS LAST, "
+    "reason_count DESC, attendance_rate, score_rate, student_id"
+)
 #: Changes of marts.early_warning_history that are new in the week of the file.
 NEW_THIS_WEEK = {
     "new": Words("New this week", "本周新增"),

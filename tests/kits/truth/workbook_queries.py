@@ -373,13 +373,17 @@ TALKS = """
         if(is_complete, NULL, '✓')
     FROM marts.intervention_outcome JOIN current USING (school_id, semester_id)
 """
+_CHANCE = """(
+    SELECT 100 * {}_chance FROM marts.early_warning_score AS score
+    WHERE score.school_id = early_warning.school_id AND score.student_id = early_warning.student_id
+)"""
 VALUES = (
     _STUDENTS.format(
         head="cohort_name, admin_class_name",
         columns="""
             if(is_provisional, '✓', NULL), attendance_rate, -nullif(attendance_drop, 0), lateness_rate,
-            score_rate, -nullif(score_drop, 0), failed_courses, missing_rate
-        """,
+            score_rate, -nullif(score_drop, 0), failed_courses, missing_rate, {chance}, {chronic}
+        """.format(chance=_CHANCE.format("failed"), chronic=_CHANCE.format("chronic")),
     )
     + _STILL_THERE
 )
@@ -389,6 +393,8 @@ CAME_TRUE = """
     SELECT
         semester_name, week,
         CASE rule
+            WHEN 'attendance_reasons' THEN 'A reason of attendance'
+            WHEN 'grades_reasons' THEN 'A reason of grades'
             WHEN 'level_warning' THEN 'Level: warning or at risk' WHEN 'level_at_risk' THEN 'Level: at risk'
             WHEN 'failed_last_semester' THEN 'For comparison: failed a course last semester'
             WHEN 'worst_tenth_attendance'
@@ -400,11 +406,19 @@ CAME_TRUE = """
             WHEN 'failed_courses' THEN 'Alone: Failed courses'
             WHEN 'missing_rate' THEN 'Alone: Missing scores, %'
         END,
-        students, with_outcome, flagged, hits, missed, false_alarms, "precision", precision_low,
-        precision_high, recall, recall_low, recall_high
+        CASE outcome
+            WHEN 'failed_courses' THEN 'Failed two courses or more after the week'
+            WHEN 'chronic_absence' THEN 'Chronically absent after the week'
+            WHEN 'failed_next' THEN 'Failed a course in the next semester'
+            WHEN 'has_left' THEN 'Left by the end of the next semester'
+        END,
+        students, with_outcome, base_rate, flagged, hits, best_single, single_hits, missed, false_alarms,
+        CASE WHEN flagged > 9 THEN "precision" END, CASE WHEN flagged > 9 THEN precision_low END,
+        CASE WHEN flagged > 9 THEN precision_high END, CASE WHEN with_outcome > 9 THEN recall END,
+        CASE WHEN with_outcome > 9 THEN recall_low END, CASE WHEN with_outcome > 9 THEN recall_high END
     FROM marts.early_warning_backtest
-    WHERE school_id = $school AND outcome = 'failed_or_chronic' AND judged > 0
-        AND week IN (4, 8, 12, 16, 20, 24)
+    WHERE school_id = $school AND judged > 0 AND week IN (4, 8, 12, 16, 20, 24) AND NOT is_contained
+        AND outcome NOT IN ('failed_or_chronic', 'mean_drop')
 """
 RULES = """
     , told AS (

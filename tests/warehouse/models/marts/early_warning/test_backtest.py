@@ -13,33 +13,15 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.kits.models.builds import Build
+from tests.kits.models.warning_worlds import FIRST_DAY, LAST_DAY, MODELS, WEEKS, clear, fill, semester_row
 from warehouse.publish.models.by_semester import make_semesters
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 
-WEEKS, FIRST_DAY = 16, date(2024, 9, 2)
-LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 3)
 #: Percentages have two decimals, areas four.
 PERCENT, AREA = 0.0051, 5.1e-5
 Z = 1.959964
 RANKS = {"at_risk": 3, "warning": 2, "watch": 1, "none": 0}
-MODELS = (
-    "early_warning_student",
-    "early_warning_week",
-    "early_warning_outcome",
-    "early_warning_backtest",
-    "early_warning_backtest_group",
-    "early_warning_backtest_status",
-)
-#: The marks of the days of attendance, each made on its day.
-MARKS = """
-    insert into core.fct_attendance by name
-    select school_id, semester_id, student_id, date, week, unnest(range(recorded)) as lesson,
-        lesson < present as is_present, lesson < late as is_late, true as counts_in_denominator,
-        date as marked_at, timestamp '2026-01-01' as synced_at
-    from marts.attendance_student_day
-"""
-MARTS = ("attendance_student_day", "grade_history", "grade_student_semester")
 Week = dict[str, Any]
 
 
@@ -51,51 +33,16 @@ def school(
     file = tmp_path_factory.mktemp("backtest") / "campus.duckdb"
     file.write_bytes(healthy.file.read_bytes())
     with duckdb.connect(str(file)) as connection:
-        tables = "select table_name from duckdb_tables() where schema_name = 'core'"
-        for (table,) in connection.execute(tables).fetchall():
-            connection.execute(f"delete from core.{table}")
-        for table in MARTS:
-            connection.execute(f"delete from marts.{table}")
-        connection.execute("delete from quality.changes")
-        connection.execute("delete from raw.scores where _deleted_at is not null")
+        clear(connection)
         connection.execute("begin")
 
         def make(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
             connection.execute("rollback")
             connection.execute("begin")
-            semesters = [_semester(20, FIRST_DAY, is_over=True)]
-            for name, rows in ({"dim_semester": semesters} | tables).items():
-                if rows:
-                    _insert(connection, name, rows)
-            connection.execute(MARKS)
-            for name in MODELS:
-                node = compiled()["nodes"][f"model.campus.{name}"]
-                connection.execute(
-                    f"create or replace table {node['schema']}.{name} as {node['compiled_code']}"
-                )
+            fill(connection, {"dim_semester": [semester_row(20, FIRST_DAY, is_over=True)]} | tables)
             return connection
 
         yield make
-
-
-def _semester(semester_id: int, first_day: date, *, is_over: bool) -> dict[str, Any]:
-    return {
-        "school_id": 1,
-        "semester_id": semester_id,
-        "first_day": first_day,
-        "last_day": first_day + timedelta(days=7 * WEEKS - 3),
-        "week_1_on": first_day,
-        "week_count": WEEKS,
-        "is_over": is_over,
-        "is_deleted": False,
-        "never_loaded": [],
-        "loaded_on": date(2026, 1, 1),
-    }
-
-
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
-    connection.register("rows", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
-    connection.execute(f"insert into {'marts' if table in MARTS else 'core'}.{table} by name from rows")
 
 
 def _students(number: int, **columns: Callable[[int], Any]) -> list[dict[str, Any]]:
@@ -401,6 +348,8 @@ def test_the_best_indicator_flags_as_many(school: Any, seed: int, week: int) -> 
         "attendance_reasons",
         "grades_reasons",
     }
+    contained = _rows(connection, "marts.early_warning_backtest", "outcome = 'chronic_absence'")
+    assert {row["best_single"] for row in contained} <= {None, "lateness_rate"}, "attendance contains it"
     cases = connection.sql(CASES).filter(f"week = {week}").pl()
     single = rows[0]["best_single"]
     happened = cases["has_failed"].to_numpy()
@@ -415,6 +364,19 @@ def test_the_best_indicator_flags_as_many(school: Any, seed: int, week: int) -> 
             hits.append(happened[order[: row["flagged"]]].sum())
         error = np.std(hits) / len(hits) ** 0.5
         assert float(row["single_hits"]) == pytest.approx(np.mean(hits), abs=5 * error + 0.0051)
+
+
+def test_a_row_is_as_sure_as_the_least_sure_student(school: Any) -> None:
+    """Grades of every third student are published in week 4; nothing else is used that has a time."""
+    random = np.random.default_rng(14)
+    world = _world(random, np.zeros(30, bool), np.zeros(30, bool))
+    world["fct_grade"] += [_grade(1000 + n, n, 55.0, FIRST_DAY + timedelta(days=20)) for n in range(0, 30, 3)]
+    connection = school(**world)
+    ranks = {"recorded": 0, "dated": 1, "assumed": 2}
+    students = connection.sql("select week, known_when from core.early_warning_week").pl()
+    for row in _rows(connection, "marts.early_warning_backtest", "outcome = 'failed_courses'"):
+        of_week = students.filter(pl.col("week") == row["week"])["known_when"].drop_nulls().unique().to_list()
+        assert row["known_when"] == max(of_week, key=ranks.__getitem__, default=None)
 
 
 def test_areas_are_those_of_the_rules_in_force(school: Any) -> None:
@@ -538,7 +500,7 @@ def test_the_verdict_of_a_short_semester_is_of_its_last_week(school: Any) -> Non
     world = _world(random, weak, random.random(80) < 0.5)
     for name in ("attendance_student_day",):
         world[name] = [row for row in world[name] if row["week"] <= 6]
-    short = _semester(20, FIRST_DAY, is_over=True) | {"week_count": 6}
+    short = semester_row(20, FIRST_DAY, is_over=True) | {"week_count": 6}
     rows = _rows(school(dim_semester=[short], **world), "marts.early_warning_backtest_group", GROUPS)
     assert {row["week"] for row in rows if row["is_distinguishable"] is not None} == {6}
 
@@ -744,7 +706,7 @@ def _status(connection: duckdb.DuckDBPyConnection) -> dict[tuple[int, str], tupl
 
 def test_a_running_semester_is_not_judged(school: Any) -> None:
     """The only semester has begun five weeks ago; the semester after it is not known yet."""
-    semester = _semester(20, FIRST_DAY, is_over=False) | {"loaded_on": FIRST_DAY + timedelta(days=35)}
+    semester = semester_row(20, FIRST_DAY, is_over=False) | {"loaded_on": FIRST_DAY + timedelta(days=35)}
     connection = school(dim_semester=[semester], dim_student=_students(1), bridge_class_student=_members(1))
     assert _rows(connection, "marts.early_warning_backtest") == []
     assert _status(connection) == {
@@ -763,8 +725,8 @@ def test_the_status_says_what_is_missing(school: Any) -> None:
     loaded = {"loaded_on": next_day - timedelta(days=28)}
     world = _world(np.random.default_rng(9), np.arange(60) < 5, np.arange(60) % 3 == 0)
     semesters = [
-        _semester(20, FIRST_DAY, is_over=True) | loaded,
-        _semester(21, next_day, is_over=False) | loaded,
+        semester_row(20, FIRST_DAY, is_over=True) | loaded,
+        semester_row(21, next_day, is_over=False) | loaded,
     ]
     connection = school(dim_semester=semesters, **world)
     assert _status(connection) == {
@@ -784,7 +746,7 @@ def test_the_status_says_what_is_missing(school: Any) -> None:
 
 
 def test_a_semester_without_grades_says_so(school: Any) -> None:
-    semester = _semester(20, FIRST_DAY, is_over=True) | {"never_loaded": ["grades"]}
+    semester = semester_row(20, FIRST_DAY, is_over=True) | {"never_loaded": ["grades"]}
     connection = school(dim_semester=[semester], dim_student=_students(1), bridge_class_student=_members(1))
     status = _status(connection)
     assert status[20, "failed_courses"] == status[20, "mean_drop"] == ("not loaded", None)
@@ -804,7 +766,10 @@ def test_semesters_made_one_by_one_are_those_made_together(school: Any) -> None:
                 row["grade_id"] += 1000
     scores = _scores_of(random, 40)
     both = {name: first[name] + second[name] for name in first if name != "dim_student"}
-    semesters = [_semester(20, FIRST_DAY, is_over=True), _semester(21, FIRST_DAY + later_on, is_over=True)]
+    semesters = [
+        semester_row(20, FIRST_DAY, is_over=True),
+        semester_row(21, FIRST_DAY + later_on, is_over=True),
+    ]
     connection = school(dim_semester=semesters, dim_student=first["dim_student"], **both, **scores)
     models = {model.name: model for model in read_project(compiled()).models}
     for name in MODELS[1:5]:
@@ -824,7 +789,7 @@ def test_outcomes_count_only_what_happens_after_the_week(school: Any) -> None:
     """Two fails published in week 4 and 10; a fall by two standard deviations since the last semester."""
     published = [FIRST_DAY + timedelta(days=7 * week - 3) for week in (4, 4, 10, 10)]
     grades = [_grade(n, 0, 50.0, day) for n, day in enumerate(published)]
-    earlier = _semester(19, FIRST_DAY - timedelta(days=182), is_over=True) | {"week_count": None}
+    earlier = semester_row(19, FIRST_DAY - timedelta(days=182), is_over=True) | {"week_count": None}
     means = [
         {
             "school_id": 1,
@@ -836,7 +801,7 @@ def test_outcomes_count_only_what_happens_after_the_week(school: Any) -> None:
         for semester, z in ((19, 1.0), (20, -1.0))
     ]
     connection = school(
-        dim_semester=[earlier, _semester(20, FIRST_DAY, is_over=True)],
+        dim_semester=[earlier, semester_row(20, FIRST_DAY, is_over=True)],
         dim_student=_students(1),
         bridge_class_student=_members(1),
         fct_grade=grades,
