@@ -42,6 +42,11 @@
     {{ {'share': 10, 'interval': 15, 'verdict': 30}[of] }}
 {%- endmacro %}
 
+{#- The week whose verdicts count, chosen beforehand so that many weeks are not many trials. -#}
+{% macro backtest_verdict_week(week_count) -%}
+    least(8, {{ week_count }})
+{%- endmacro %}
+
 {#-
     The CTE `flags`: core.early_warning_week with a column for each rule (whether it flags, and how many weeks before
     the end of the semester it first did) and each <indicator>_risk (the greater the worse; null: not judged), and the
@@ -144,6 +149,7 @@
             'rule': '{{ rule }}',
             'area': {{ "'" ~ area ~ "'" if area else 'cast(null as varchar)' }},
             'judged': count({{ condition.split(' ')[0] }}),
+            'judged_with_outcome': count({{ condition.split(' ')[0] }}) filter (where has_happened),
             'flagged': count(*) filter (where flags_{{ rule }}),
             'hits': count(*) filter (where flags_{{ rule }} and has_happened),
             'lead_weeks': quantile_disc(if(flags_{{ rule }} and has_happened, lead_{{ rule }}, null), 0.5)

@@ -69,13 +69,16 @@
 {#- An end of the interval of the difference of two shares of counts, by Newcombe's method from Wilson's intervals, in
     percentage points. -#}
 {% macro newcombe_limit(part, whole, other_part, other_whole, end) -%}
+    {{ rounded(newcombe_end(part, whole, other_part, other_whole, end), places=2) }}
+{%- endmacro %}
+
+{#- The same, not rounded. -#}
+{% macro newcombe_end(part, whole, other_part, other_whole, end) -%}
     {%- set sign, other_end = ('-', 'high') if end == 'low' else ('+', 'low') -%}
-    {{ rounded(
-        rate_difference(part, whole, other_part, other_whole) ~ sign ~ ' sqrt('
-        ~ '(100.0 * ' ~ part ~ ' / nullif(' ~ whole ~ ', 0) - ' ~ _wilson(part, whole, end) ~ ') ** 2'
-        ~ ' + (100.0 * ' ~ other_part ~ ' / nullif(' ~ other_whole ~ ', 0) - ' ~ _wilson(other_part, other_whole, other_end) ~ ') ** 2)',
-        places=2
-    ) }}
+    {{ rate_difference(part, whole, other_part, other_whole) }} {{ sign }} sqrt(
+        (100.0 * {{ part }} / nullif({{ whole }}, 0) - {{ _wilson(part, whole, end) }}) ** 2
+        + (100.0 * {{ other_part }} / nullif({{ other_whole }}, 0) - {{ _wilson(other_part, other_whole, other_end) }}) ** 2
+    )
 {%- endmacro %}
 
 {#- How likely is each table with the margins of part of whole beside other_part of other_whole, as a multiple of the

@@ -12,6 +12,7 @@ counted as (
     select
         {{ case_key }},
         any_value(week_count) - week as weeks_left,
+        week = {{ backtest_verdict_week('any_value(week_count)') }} as is_verdict_week,
         max(case known_when when 'recorded' then 0 when 'dated' then 1 when 'assumed' then 2 end) as doubt,
         {{ backtest_counts() }}
     from cases
@@ -338,6 +339,7 @@ select
     {{ semester_names() }},
     rows.week,
     cast(rows.weeks_left as integer) as weeks_left,
+    rows.is_verdict_week,
     rows.rule_type,
     rows.rule,
     rows.outcome,
@@ -362,7 +364,19 @@ select
         when differences.difference_low > 0 then 'better'
         when differences.difference_high < 0 then 'worse'
         else 'not distinguishable'
-    end as verdict
+    end as verdict,
+    rows.judged_with_outcome,
+    {%- set counts = ('rows.hits', 'rows.flagged', '(rows.judged_with_outcome - rows.hits)', '(rows.judged - rows.flagged)') %}
+    case
+        when {{ backtest_is_contained('rows') }} or rows.judged = 0 then null
+        when
+            least(rows.judged_with_outcome, rows.judged - rows.judged_with_outcome) < {{ backtest_minimum('verdict') }}
+            or least(rows.flagged, rows.judged - rows.flagged) < {{ backtest_minimum() }}
+            then 'too few'
+        when {{ newcombe_end(*counts, end='low') }} > 0 then 'better'
+        when {{ newcombe_end(*counts, end='high') }} < 0 then 'worse'
+        else 'not distinguishable'
+    end as chance_verdict
 from rows
 left join areas
     on areas.school_id = rows.school_id

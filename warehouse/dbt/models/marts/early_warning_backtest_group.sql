@@ -37,8 +37,7 @@ counted as (
         group_type,
         group_code,
         any_value(cohort_name) filter (where group_type = 'cohort') as cohort_name,
-        -- The week of the verdict is chosen beforehand.
-        week = least(any_value(week_count), 8) as is_verdict_week,
+        week = {{ backtest_verdict_week('any_value(week_count)') }} as is_verdict_week,
         {{ backtest_counts() }}
     from grouped
     group by school_id, semester_id, week, outcome, group_type, group_code
@@ -56,7 +55,7 @@ compared as (
         {%- endfor %}
         sum(judged) over whole - judged as other_judged,
         count(*) over whole as groups,
-        row_number() over (whole order by group_code) as place,
+        row_number() over (whole order by group_code) as group_number,
         other_flagged - other_hits as other_false_alarms,
         other_students - other_with_outcome as other_without,
         bool_or({{ is_few(
@@ -106,7 +105,7 @@ comparisons as (
         where
             is_verdict_week
             and least(judged, other_judged) > 0
-            and (groups > 2 or place = 1)
+            and (groups > 2 or group_number = 1)
     ) as tables
     where smaller >= {{ backtest_minimum() }}
 ),
@@ -115,7 +114,7 @@ ordered as (
     select
         *,
         count(*) over family as comparisons,
-        row_number() over (family order by p_value, group_type, group_code, share) as place
+        row_number() over (family order by p_value, group_type, group_code, share) as rank
     from comparisons
     window family as (partition by school_id, semester_id, rule, outcome)
 ),
@@ -124,8 +123,8 @@ ordered as (
 adjusted as (
     select
         *,
-        least(max((comparisons - place + 1) * p_value) over (
-            partition by school_id, semester_id, rule, outcome order by place
+        least(max((comparisons - rank + 1) * p_value) over (
+            partition by school_id, semester_id, rule, outcome order by rank
         ), 1) as adjusted_p_value
     from ordered
 ),
@@ -150,6 +149,7 @@ select
     compared.semester_id,
     {{ semester_names() }},
     compared.week,
+    compared.is_verdict_week,
     compared.rule_type,
     compared.rule,
     compared.outcome,

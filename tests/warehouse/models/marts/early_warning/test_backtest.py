@@ -494,15 +494,57 @@ def test_the_verdict_of_groups_against_scipy(school: Any, seed: int) -> None:
         assert row["is_distinguishable"] == (min(of_row) <= 0.05 if of_row else None)
 
 
-def test_the_verdict_of_a_short_semester_is_of_its_last_week(school: Any) -> None:
+def _chance_verdict(row: Week) -> str | None:
+    """Newcombe (1998), method 10, from scipy's intervals of the two shares."""
+    if row["is_contained"] or not row["judged"]:
+        return None
+    counts = row["hits"], row["judged_with_outcome"] - row["hits"]
+    wholes = row["flagged"], row["judged"] - row["flagged"]
+    if min(row["judged_with_outcome"], row["judged"] - row["judged_with_outcome"]) < 30 or min(wholes) < 10:
+        return "too few"
+    p, q = (count / whole for count, whole in zip(counts, wholes, strict=True))
+    (low, high), (other_low, other_high) = (
+        stats.binomtest(count, whole).proportion_ci(method="wilson")
+        for count, whole in zip(counts, wholes, strict=True)
+    )
+    if p - q - np.hypot(p - low, other_high - q) > 0:
+        return "better"
+    return "worse" if p - q + np.hypot(high - p, q - other_low) < 0 else "not distinguishable"
+
+
+def test_verdicts_against_chance_are_newcombes(school: Any) -> None:
+    """Of every rule; warnings help, mean nothing or mislead, and a third of the students is not judged."""
+    verdicts = set()
+    for seed, shares in enumerate([(0.5, 0.3), (0.35, 0.35), (0.1, 0.5), (0.45, 0.3)]):
+        random = np.random.default_rng(seed)
+        weak = random.random(150) < 0.3
+        world = _world(random, weak, random.random(150) < np.where(weak, *shares))
+        world["attendance_student_day"] = [
+            row for row in world["attendance_student_day"] if row["student_id"] % 3
+        ]
+        connection = school(**world)
+        cases = connection.sql(CASES).filter("attendance_rate_level is not null").pl()
+        happened = dict(cases.group_by("week").agg(pl.col("has_failed").sum()).iter_rows())
+        for row in _rows(connection, "marts.early_warning_backtest"):
+            if (row["rule"], row["outcome"]) == ("attendance_rate", "failed_courses"):
+                assert row["judged_with_outcome"] == happened.get(row["week"], 0)
+            assert row["chance_verdict"] == _chance_verdict(row), row
+            verdicts.add(row["chance_verdict"])
+    assert verdicts == {None, "too few", "better", "worse", "not distinguishable"}
+
+
+@pytest.mark.parametrize(("weeks", "verdict_week"), [(WEEKS, 8), (8, 8), (6, 6)])
+def test_the_week_of_the_verdict_is_chosen_beforehand(school: Any, weeks: int, verdict_week: int) -> None:
     random = np.random.default_rng(9)
     weak = random.random(80) < 0.5
     world = _world(random, weak, random.random(80) < 0.5)
-    for name in ("attendance_student_day",):
-        world[name] = [row for row in world[name] if row["week"] <= 6]
-    short = semester_row(20, FIRST_DAY, is_over=True) | {"week_count": 6}
-    rows = _rows(school(dim_semester=[short], **world), "marts.early_warning_backtest_group", GROUPS)
-    assert {row["week"] for row in rows if row["is_distinguishable"] is not None} == {6}
+    world["attendance_student_day"] = [row for row in world["attendance_student_day"] if row["week"] <= weeks]
+    semester = semester_row(20, FIRST_DAY, is_over=True) | {"week_count": weeks}
+    connection = school(dim_semester=[semester], **world)
+    rows = _rows(connection, "marts.early_warning_backtest_group", GROUPS)
+    assert {row["week"] for row in rows if row["is_distinguishable"] is not None} == {verdict_week}
+    for row in rows + _rows(connection, "marts.early_warning_backtest"):
+        assert row["is_verdict_week"] == (row["week"] == verdict_week)
 
 
 def test_a_kind_with_a_count_of_few_is_hidden(school: Any) -> None:
