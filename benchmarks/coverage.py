@@ -4,7 +4,7 @@
 
 Each world is a school of made-up students, whose true figures follow from the normal distribution. The SQL of
 the marts runs on all worlds of a setting at once, in memory. `--models` takes compiled models of an earlier
-version. Prints tables in Markdown, in percent; four minutes.
+version. Prints tables in Markdown, in percent; five minutes.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from pipelines.thresholds.decisions import net_benefit_interval
 from warehouse.publish.models.dbt_project import COMPILED, PROJECT
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -86,6 +87,8 @@ def main() -> None:
     options = parser.parse_args()
     worlds = Worlds(options.models)
     report_areas(worlds, options.worlds)
+    report_flags(worlds, options.worlds)
+    report_net_benefit(options.worlds)
     report_groups(worlds, options.worlds)
     report_growth(worlds, options.worlds)
     report_classes(worlds, options.worlds)
@@ -127,6 +130,58 @@ def report_areas(worlds: Worlds, number: int) -> None:
             _coverage(level, "recall", 100 * recall),
         ]
         print(f"| {expected} | {' | '.join(cells)} |")
+
+
+def report_flags(worlds: Worlds, number: int) -> None:
+    """Verdicts of flags against chance: false where the shift is none."""
+    print(
+        "\n| students | with the outcome | shift | level_warning: too few | better | worse"
+        " | level_at_risk: too few | better | worse |"
+    )
+    print("|---" * 9 + "|")
+    for students, base, shift in (
+        *product((100, 300), (0.15, 0.4), (0.0,)),
+        *product((600, 2000), (0.05, 0.2), (0.0,)),
+        (300, 0.15, 0.8),
+        (600, 0.2, 0.8),
+    ):
+        random = np.random.default_rng(students)
+        bases = np.full((number, students), base)
+        _fill_back_test(worlds, random, number, students, bases, shift, True)
+        rows = worlds.build("early_warning_backtest", "outcome = 'failed_next'")
+        cells = []
+        for rule in ("level_warning", "level_at_risk"):
+            verdicts = rows.filter(pl.col("rule") == rule)["chance_verdict"]
+            judged = verdicts.filter(verdicts != "too few")
+            cells += [
+                _share(verdicts == "too few"),
+                *(_share(judged == verdict) for verdict in ("better", "worse")),
+            ]
+        print(f"| {students} | {100 * base:.0f}% | {shift or 'none'} | {' | '.join(cells)} |")
+
+
+def report_net_benefit(number: int) -> None:
+    """Intervals of the net benefit of `campus thresholds`."""
+    print("\n| students | talks with | of whom need it | one in 2 | one in 4 | one in 10 |")
+    print("|---" * 6 + "|")
+    for students, share, precision in (
+        *product((100, 300, 2000), (0.15,), (0.2, 0.6)),
+        *((students, 1.0, 0.2) for students in (100, 300, 2000)),
+    ):
+        random = np.random.default_rng(students)
+        talks = random.binomial(students, share, number)
+        needed = random.binomial(talks, precision)
+        cells = []
+        for one_in in (2, 4, 10):
+            truth = 100 * share * (precision - (1 - precision) / (one_in - 1))
+            intervals = np.array(
+                [
+                    net_benefit_interval(int(n), int(k), students, one_in)
+                    for n, k in zip(talks, needed, strict=True)
+                ]
+            )
+            cells.append(_share(pl.Series((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]))))
+        print(f"| {students} | {100 * share:.0f}% | {100 * precision:.0f}% | {' | '.join(cells)} |")
 
 
 def report_groups(worlds: Worlds, number: int) -> None:

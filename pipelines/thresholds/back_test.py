@@ -1,8 +1,9 @@
-"""The back-test of thresholds: rules against outcomes that they do not contain, in closed semesters."""
+"""The back-test of thresholds in the last closed semester, by outcomes that a rule does not contain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 
@@ -17,22 +18,23 @@ PAIRS = {
     ("level_warning", "has_left"): ("level: warning or at risk", "left"),
     ("level_warning", "failed_next"): ("level: warning or at risk", "failed a course next semester"),
 }
-TITLE = (
-    "Back-test: what happened after the week to students of closed semesters, by rules that do not contain it"
-)
+TITLE = "Back-test: what happened after the week in the last closed semester, by rules that do not contain it"
 HEADINGS = ["flagged by", "outcome", "by", "thresholds", *COLUMNS]
-#: Which of the two weeks a row is of, by its `week` and the semester's `week_count`; null: neither.
-POINT = "CASE WHEN week = 8 THEN 'week 8' WHEN week > 8 AND week = 2 * week_count // 3 THEN 'two thirds' END"
+#: Of each pair the weeks of the last closed semester in which the outcome is known.
+LAST_CLOSED = f"""
+    SELECT back_test.*
+    FROM marts.early_warning_backtest AS back_test
+    JOIN core.dim_semester USING (school_id, semester_id)
+    WHERE school_id = $school_id AND (rule, outcome) IN {tuple(PAIRS)} AND NOT is_contained
+    QUALIFY rank() OVER (PARTITION BY rule, outcome ORDER BY first_day DESC NULLS LAST, semester_id DESC) = 1
+"""
 QUERY = f"""
     SELECT
-        rule, outcome, {POINT} AS point, sum(students)::BIGINT AS students,
-        sum(with_outcome)::BIGINT AS with_outcome, sum(judged)::BIGINT AS judged,
-        sum(flagged)::BIGINT AS flagged, sum(hits)::BIGINT AS hits,
-        if(count(single_hits) = count(*), sum(single_hits), NULL) AS single_hits,
-        list(DISTINCT best_single) FILTER (best_single IS NOT NULL) AS singles
-    FROM (SELECT *, week + weeks_left AS week_count FROM marts.early_warning_backtest)
-    WHERE school_id = $school_id AND (rule, outcome) IN {tuple(PAIRS)} AND point IS NOT NULL
-    GROUP BY rule, outcome, point
+        rule, outcome, semester_name, week, students, with_outcome, judged, flagged, hits, single_hits,
+        best_single, chance_verdict AS verdict
+    FROM ({LAST_CLOSED})
+    WHERE is_verdict_week OR week = 2 * (week + weeks_left) // 3
+    ORDER BY list_position({list(PAIRS)}, (rule, outcome)), week
 """
 STATUS = """
     SELECT outcome, semester_name, status_en, weeks_missing FROM marts.early_warning_backtest_status
@@ -43,13 +45,20 @@ STATUS = """
 Key = tuple[str, str, str]
 
 
+def point_label(row: Mapping[str, Any]) -> str:
+    """The semester and week of a row."""
+    return f"{row['semester_name']}, week {row['week']}"
+
+
 def back_test(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[Key, Flags]:
-    """The flags of a school's closed semesters by rule, outcome and point."""
+    """The flags of a school's last closed semester by rule, outcome and point."""
     flags = {}
     for row in records(con, QUERY, {"school_id": school_id}):
-        key = row.pop("rule"), row.pop("outcome"), row.pop("point")
-        singles = [INDICATORS[name].en for name in row.pop("singles") or ()]
-        flags[key] = Flags(**row, best_single=" or ".join(sorted(singles)))
+        key = row.pop("rule"), row.pop("outcome"), point_label(row)
+        del row["semester_name"], row["week"]
+        if single := row.pop("best_single"):
+            row["best_single"] = INDICATORS[single].en
+        flags[key] = Flags(**row)
     return flags
 
 
@@ -59,11 +68,12 @@ def back_test_rows(
     """The rows below HEADINGS, of the thresholds in force and of those that are tried."""
     before, after = (back_test(con, school_id) for con in (published, rebuilt))
     rows = []
-    for (rule, outcome), labels in PAIRS.items():
-        for point in ("week 8", "two thirds"):
-            was, now = (flags.get((rule, outcome, point)) for flags in (before, after))
-            versions = {"published, now": now} if was == now else {"published": was, "now": now}
-            rows += [[*labels, point, name, *flags.cells] for name, flags in versions.items() if flags]
+    for rule, outcome, point in {**after, **before}:
+        was, now = (flags.get((rule, outcome, point)) for flags in (before, after))
+        versions = {"published, now": now} if was == now else {"published": was, "now": now}
+        rows += [
+            [*PAIRS[rule, outcome], point, name, *flags.cells] for name, flags in versions.items() if flags
+        ]
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Counts of flags against an outcome, with 95% intervals. Few students have no share and no verdict."""
+"""Counts of flags against an outcome, with 95% intervals. Few students have no share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from decimal import Decimal
 Z = 1.959964
 #: The fewest students of a share.
 FEWEST_OF_SHARE = 10
-#: The fewest students with an outcome for a verdict.
-FEWEST_OF_VERDICT = 30
 TOO_FEW = "too few"
 
 
@@ -28,6 +26,8 @@ class Flags:
     #: The hits of the best single number among as many flags; None: not known.
     single_hits: Decimal | None = None
     best_single: str | None = None
+    #: `chance_verdict` of marts.early_warning_backtest.
+    verdict: str | None = None
 
     @property
     def cells(self) -> list[str]:
@@ -46,24 +46,13 @@ class Flags:
             share(self.hits, self.flagged),
             share(self.hits, self.with_outcome),
             single,
-            self.verdict,
+            self.verdict or "-",
         ]
-
-    @property
-    def verdict(self) -> str:
-        """Whether the outcome happened to the flagged more often than to the others, beyond chance."""
-        not_flagged = self.students - self.flagged
-        if self.with_outcome < FEWEST_OF_VERDICT or min(self.flagged, not_flagged) < FEWEST_OF_SHARE:
-            return TOO_FEW
-        low, high = newcombe(self.hits, self.flagged, self.with_outcome - self.hits, not_flagged)
-        if low > 0:
-            return "more often"
-        return "less often" if high < 0 else "not distinguishable"
 
 
 COLUMNS = [
     *("flagged", "of all, with it", "of the flagged, with it", "of those with it, flagged"),
-    *("as many flags by one number", "flagged against others"),
+    *("as many flags by one number", "against chance"),
 ]
 
 
@@ -81,14 +70,3 @@ def wilson(count: int, whole: int) -> tuple[float, float]:
     middle = (share + square / 2) / (1 + square)
     half = Z * math.sqrt(share * (1 - share) / whole + square / whole / 4) / (1 + square)
     return max(middle - half, 0), min(middle + half, 1)
-
-
-def newcombe(count: int, whole: int, other_count: int, other_whole: int) -> tuple[float, float]:
-    """The 95% interval of a share less another, by Newcombe's method from Wilson's intervals."""
-    rate, other_rate = count / whole, other_count / other_whole
-    (low, high), (other_low, other_high) = wilson(count, whole), wilson(other_count, other_whole)
-    difference = rate - other_rate
-    return (
-        difference - math.hypot(rate - low, other_high - other_rate),
-        difference + math.hypot(high - rate, other_rate - other_low),
-    )

@@ -22,6 +22,7 @@ from pipelines.settings.settings import Settings
 from pipelines.thresholds.back_test import HEADINGS, back_test_rows, pending_rows
 from pipelines.thresholds.back_test import TITLE as BACK_TEST
 from pipelines.thresholds.decisions import COLUMNS as DECISIONS
+from pipelines.thresholds.decisions import NOTE as DECISION_NOTE
 from pipelines.thresholds.decisions import decision_rows, decision_title
 from warehouse.files import workspace
 from warehouse.lake.sql import connect
@@ -141,7 +142,7 @@ def _show(
 def _show_back_test(
     school_id: int, published: duckdb.DuckDBPyConnection, rebuilt: duckdb.DuckDBPyConnection, one_in: int
 ) -> None:
-    """Show what happened later to those whom the rules would have flagged in closed semesters."""
+    """Show what happened later to those whom the rules would have flagged in the last closed semester."""
     rows = back_test_rows(published, rebuilt, school_id)
     if rows:
         show(BACK_TEST, HEADINGS, rows)
@@ -153,6 +154,7 @@ def _show_back_test(
         )
     if decisions := decision_rows(published, rebuilt, school_id, one_in):
         show(decision_title(one_in), DECISIONS, decisions)
+        print_line(DECISION_NOTE)
 
 
 def _rule(

@@ -19,7 +19,7 @@ from pipelines.cli.terminal.display import example
 )
 def thresholds(schools: tuple[int, ...], one_in: int) -> int:
     """Show how many students each early-warning rule flags with the files of $CAMPUS_HOME/thresholds, and
-    whom these rules would have found in closed semesters, before they are used: nothing is published."""
+    whom they would have found in the last closed semester, before they are used: nothing is published."""
     settings = settings_for_writing()
     from pipelines.cli.actions.thresholds import run_thresholds
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.cli.main import main
 from pipelines.thresholds.back_test import HEADINGS, back_test_rows, pending_rows
-from pipelines.thresholds.decisions import decision_rows, net_benefit
+from pipelines.thresholds.decisions import decision_rows, net_benefit, net_benefit_interval
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 
@@ -22,8 +22,11 @@ SCHOOL, STUDENTS = 1, 200
 BACK_TEST = {
     "school_id": SCHOOL,
     "semester_id": 20,
+    "semester_name": "S20",
     "week": 8,
     "weeks_left": 12,
+    "is_verdict_week": True,
+    "is_contained": False,
     "students": 200,
     "with_outcome": 40,
     "judged": 200,
@@ -31,7 +34,9 @@ BACK_TEST = {
     "hits": 18,
     "best_single": "score_rate",
     "single_hits": Decimal("14.60"),
+    "chance_verdict": "better",
 }
+AREA = BACK_TEST | {"rule": "attendance_reasons", "outcome": "failed_courses"}
 
 
 TABLES = (
@@ -54,8 +59,11 @@ def file() -> Iterator[duckdb.DuckDBPyConnection]:
         for name in TABLES:
             columns = ", ".join(f'"{column.name}" {column.type}' for column in models[name].columns)
             connection.execute(f"CREATE TABLE {name} ({columns})")
-        added = "ALTER TABLE marts.early_warning_backtest ADD COLUMN IF NOT EXISTS single_hits DECIMAL(9,2)"
-        connection.execute(added)
+        for number, first_day in ((18, "2024-02-01"), (19, "2024-09-01"), (20, "2025-02-01")):
+            values = f"({SCHOOL}, {number}, DATE '{first_day}')"
+            connection.execute(
+                f"INSERT INTO core.dim_semester (school_id, semester_id, first_day) VALUES {values}"
+            )
         yield connection
 
 
@@ -81,50 +89,51 @@ def test_only_outcomes_that_a_rule_does_not_contain_are_shown(file: duckdb.DuckD
     )
     rows = back_test_rows(file, file, SCHOOL)
     assert [row[:4] for row in rows] == [
-        ["a warning of attendance", "two failed courses", "week 8", "published, now"],
-        ["a warning of grades", "chronic absence", "week 8", "published, now"],
-        ["level: warning or at risk", "left", "week 8", "published, now"],
-        ["level: warning or at risk", "failed a course next semester", "week 8", "published, now"],
+        ["a warning of attendance", "two failed courses", "S20, week 8", "published, now"],
+        ["a warning of grades", "chronic absence", "S20, week 8", "published, now"],
+        ["level: warning or at risk", "left", "S20, week 8", "published, now"],
+        ["level: warning or at risk", "failed a course next semester", "S20, week 8", "published, now"],
     ]
     assert {len(row) for row in rows} == {len(HEADINGS)}
     file.execute("UPDATE marts.early_warning_backtest SET best_single = NULL, single_hits = NULL")
     assert back_test_rows(file, file, SCHOOL)[0][8] == "not known"
     assert rows[0][4:] == [
         *("30 of 200", "40 of 200: 20% (15 to 26)", "18 of 30: 60% (42 to 75)", "18 of 40: 45% (31 to 60)"),
-        *("15 of 30 (Score rate, %)", "more often"),
+        *("15 of 30 (Score rate, %)", "better"),
     ]
 
 
-def test_semesters_are_summed_and_weeks_are_chosen_beforehand(file: duckdb.DuckDBPyConnection) -> None:
-    rule = BACK_TEST | {"rule": "attendance_reasons", "outcome": "failed_courses"}
-    second = {"semester_id": 21, "best_single": "lateness_rate", "single_hits": Decimal("10.00")}
-    rows = [rule, rule | second, rule | {"week": 13, "weeks_left": 7}, rule | {"week": 9, "weeks_left": 11}]
-    _insert(file, "marts.early_warning_backtest", pl.DataFrame(rows))
-    assert [(row[2], row[4], row[8]) for row in back_test_rows(file, file, SCHOOL)] == [
-        ("week 8", "60 of 400", "25 of 60 (Lateness rate, % or Score rate, %)"),
-        ("two thirds", "30 of 200", "15 of 30 (Score rate, %)"),
+def test_the_last_closed_semester_stands_alone(file: duckdb.DuckDBPyConnection) -> None:
+    """By its first day. The outcome of the next semester is known of an earlier one alone."""
+    later = {"week": 13, "weeks_left": 7, "is_verdict_week": False}
+    earlier = {"semester_id": 19, "semester_name": "S19", "flagged": 99}
+    next_semester = BACK_TEST | earlier | {"rule": "level_warning", "outcome": "failed_next"}
+    weeks = [AREA | later, AREA, AREA | later | {"week": 9, "weeks_left": 11}]
+    _insert(file, "marts.early_warning_backtest", pl.DataFrame([*weeks, AREA | earlier, next_semester]))
+    rows = back_test_rows(file, file, SCHOOL)
+    assert [(*row[1:3], row[4]) for row in rows] == [
+        ("two failed courses", "S20, week 8", "30 of 200"),
+        ("two failed courses", "S20, week 13", "30 of 200"),
+        ("failed a course next semester", "S19, week 8", "99 of 200"),
     ]
+    file.execute("UPDATE marts.early_warning_backtest SET is_contained = true")
+    assert back_test_rows(file, file, SCHOOL) == []
 
 
 def test_other_limits_stand_beside_the_published_ones(file: duckdb.DuckDBPyConnection) -> None:
-    _insert(
-        file,
-        "marts.early_warning_backtest",
-        pl.DataFrame(BACK_TEST | {"rule": "attendance_reasons", "outcome": "failed_courses"}),
-    )
-    _cases(file, np.arange(STUDENTS) % 5 == 0)
+    is_failing = np.arange(STUDENTS) % 5 == 0
+    _cases(file, is_failing)
     with duckdb.connect() as tried:
         tried.execute("CREATE SCHEMA core; CREATE SCHEMA marts")
         for name in TABLES:
             tried.register("rows", file.sql(f"FROM {name}").to_arrow_table())
             tried.execute(f"CREATE TABLE {name} AS FROM rows")
-        tried.execute("UPDATE marts.early_warning_backtest SET flagged = 40")
-        tried.execute("UPDATE core.early_warning_week SET level = 'none' WHERE student_id >= 40")
+        tried.execute("UPDATE marts.early_warning_backtest SET flagged = 40, hits = 8")
         back_test, decisions = back_test_rows(file, tried, SCHOOL), decision_rows(file, tried, SCHOOL, 4)
-    assert [(row[3], row[4]) for row in back_test] == [("published", "30 of 200"), ("now", "40 of 200")]
-    assert [row[1:4] for row in decisions[:2]] == [
-        ["level: warning or at risk, published", 50, 10],
-        ["level: warning or at risk, now", 40, 8],
+    assert [(row[3], row[4]) for row in back_test] == [("published", "50 of 200"), ("now", "40 of 200")]
+    assert [row[1:5] for row in decisions[:2]] == [
+        ["S20, week 8", "a warning of attendance, published", 50, 10],
+        ["S20, week 8", "a warning of attendance, now", 40, 8],
     ]
 
 
@@ -150,11 +159,28 @@ def test_the_net_benefit_is_that_of_the_decision_curve(
     )
 
 
+@pytest.mark.parametrize("one_in", [2, 4, 10])
+@pytest.mark.parametrize(("flagged", "precision"), [(0.15, 0.2), (0.15, 0.6), (1.0, 0.2)])
+def test_the_interval_of_the_net_benefit_holds_it(flagged: float, precision: float, one_in: int) -> None:
+    """Of 95 in 100 schools of 300 students, by lot."""
+    random = np.random.default_rng(3)
+    talks = random.binomial(300, flagged, 2000)
+    needed = random.binomial(talks, precision)
+    truth = 100 * flagged * (precision - (1 - precision) / (one_in - 1))
+    intervals = [
+        net_benefit_interval(int(n), int(k), 300, one_in) for n, k in zip(talks, needed, strict=True)
+    ]
+    assert 0.93 <= np.mean([low <= truth <= high for low, high in intervals]) <= 0.97
+
+
 def _cases(file: duckdb.DuckDBPyConnection, is_failing: np.ndarray, **columns: Any) -> None:
+    """Students of the last semester, of whom the first fifty have a warning of attendance."""
     ids = {"school_id": SCHOOL, "semester_id": 20, "week": 8, "student_id": np.arange(len(is_failing))}
-    levels = np.where(np.arange(len(is_failing)) < 50, "warning", "watch")
-    _insert(file, "core.early_warning_week", pl.DataFrame(ids | {"level": levels}))
+    counts = {"with_outcome": is_failing.sum(), "flagged": 50, "hits": is_failing[:50].sum()}
+    _insert(file, "marts.early_warning_backtest", pl.DataFrame(AREA | counts))
     _insert(file, "core.early_warning_outcome", pl.DataFrame(ids | {"failed_courses": is_failing}))
+    earlier = ids | {"semester_id": 19, "failed_courses": ~is_failing}
+    _insert(file, "core.early_warning_outcome", pl.DataFrame(earlier))
     if columns:
         unseen = {"outcome": "failed_courses", "best_single": "score_rate"} | columns
         _insert(file, "core.early_warning_score_unseen", pl.DataFrame(ids | unseen))
@@ -165,14 +191,6 @@ def test_each_way_to_choose_is_counted(file: duckdb.DuckDBPyConnection, one_in: 
     random = np.random.default_rng(1)
     is_failing, chance, single = random.random(STUDENTS) < 0.3, *random.random((2, STUDENTS)).round(6)
     _cases(file, is_failing, chance=chance, single_chance=single)
-    semesters = {
-        "school_id": SCHOOL,
-        "semester_id": [18, 19, 20],
-        "first_day": ["2024-02-01", "2024-09-01", "2025-02-01"],
-    }
-    _insert(
-        file, "core.dim_semester", pl.DataFrame(semesters).with_columns(pl.col("first_day").str.to_date())
-    )
     # Student 0 failed two courses, but long ago; 1 failed two; 2 gained too few credits; 3 just enough.
     grades = {
         "school_id": SCHOOL,
@@ -185,7 +203,7 @@ def test_each_way_to_choose_is_counted(file: duckdb.DuckDBPyConnection, one_in: 
     _insert(file, "marts.grade_student_semester", pl.DataFrame(grades))
     is_off_track = np.isin(np.arange(STUDENTS), [1, 2])
     choices = {
-        "level: warning or at risk": np.arange(STUDENTS) < 50,
+        "a warning of attendance": np.arange(STUDENTS) < 50,
         "score (not proven, not shown)": chance >= 1 / one_in,
         "best single number: Score rate, %": single >= 1 / one_in,
         "off track last semester (after Chicago)": is_off_track,
@@ -193,37 +211,40 @@ def test_each_way_to_choose_is_counted(file: duckdb.DuckDBPyConnection, one_in: 
         "nobody": np.zeros(STUDENTS, bool),
     }
     rows = decision_rows(file, file, SCHOOL, one_in)
-    assert [row[1:4] for row in rows] == [
+    assert {row[1] for row in rows} == {"S20, week 8"}
+    assert [row[2:5] for row in rows] == [
         [name, mask.sum(), (mask & is_failing).sum()] for name, mask in choices.items()
     ]
     for row, mask in zip(rows, choices.values(), strict=True):
         hits, not_needed = (mask & is_failing).sum(), (mask & ~is_failing).sum()
-        assert float(row[4]) == pytest.approx(100 * (hits - not_needed / (one_in - 1)) / STUDENTS, abs=0.0501)
+        benefit = float(str(row[5]).partition(" ")[0])
+        assert benefit == pytest.approx(100 * (hits - not_needed / (one_in - 1)) / STUDENTS, abs=0.0501)
 
 
 def test_what_is_not_known_has_no_net_benefit(file: duckdb.DuckDBPyConnection) -> None:
     _cases(file, np.arange(STUDENTS) % 5 == 0)
-    rows = {row[1]: row[2:] for row in decision_rows(file, file, SCHOOL, 4)}
+    rows = {row[2]: row[3:] for row in decision_rows(file, file, SCHOOL, 4)}
     for name in (
         "score (not proven, not shown)",
         "best single number",
         "off track last semester (after Chicago)",
     ):
         assert rows[name] == ["not known", "-", "-"]
-    assert rows["level: warning or at risk"][:2] == [50, 10]
+    assert rows["a warning of attendance"][:2] == [50, 10]
 
 
 def test_an_outcome_of_few_has_no_net_benefit(file: duckdb.DuckDBPyConnection) -> None:
     _cases(file, np.arange(STUDENTS) < 9)
     [row] = decision_rows(file, file, SCHOOL, 4)
-    assert row[1] == "too few: 9 of 200 students have it"
+    assert row[2] == "too few: 9 of 200 students have it"
 
 
 def test_a_proven_score_is_named_so(file: duckdb.DuckDBPyConnection) -> None:
     _cases(file, np.arange(STUDENTS) % 5 == 0, chance=0.5, single_chance=0.2)
     judgement = {"school_id": SCHOOL, "outcome": "failed_courses", "week": [4, 8], "is_shown": [False, True]}
     _insert(file, "marts.early_warning_score_judgement", pl.DataFrame(judgement))
-    assert ["two failed courses", "score", 200, 40, Decimal("-6.7")] in decision_rows(file, file, SCHOOL, 4)
+    rows = decision_rows(file, file, SCHOOL, 4)
+    assert ["two failed courses", "S20, week 8", "score", 200, 40, "-6.7 (-13.3 to 1.4)"] in rows
 
 
 @pytest.mark.parametrize("option", ["--suggest", "--accept"])
