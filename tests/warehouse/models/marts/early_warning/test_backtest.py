@@ -12,8 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from pipelines.thresholds.back_test import back_test_rows
+from pipelines.thresholds.decisions import decision_rows
 from tests.kits.models.builds import Build
-from tests.kits.models.warning_worlds import FIRST_DAY, LAST_DAY, MODELS, WEEKS, clear, fill, semester_row
+from tests.kits.models.warning_worlds import (
+    FIRST_DAY,
+    LAST_DAY,
+    MODELS,
+    WEEKS,
+    World,
+    clear,
+    fill,
+    rows_of,
+    semester_row,
+)
 from warehouse.publish.models.by_semester import make_semesters
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
@@ -531,6 +543,20 @@ def test_verdicts_against_chance_are_newcombes(school: Any) -> None:
             assert row["chance_verdict"] == _chance_verdict(row), row
             verdicts.add(row["chance_verdict"])
     assert verdicts == {None, "too few", "better", "worse", "not distinguishable"}
+
+
+@pytest.mark.parametrize(
+    ("world", "verdict"),
+    [("works", "better"), ("means nothing", "not distinguishable"), ("biased", "better")],
+)
+def test_thresholds_tell_the_worlds_apart(school: Any, world: World, verdict: str) -> None:
+    """`campus thresholds`, of warnings of attendance against failed courses in week 8."""
+    connection = school(**rows_of(world, 7))
+    rows = {tuple(row[:3]): row[-1] for row in back_test_rows(connection, connection, 1)}
+    assert rows["a warning of attendance", "two failed courses", "S20, week 8"] == verdict
+    benefits = {row[2]: str(row[5]) for row in decision_rows(connection, connection, 1, 4)}
+    low = float(benefits["a warning of attendance"].partition("(")[2].partition(" ")[0])
+    assert (low > 0) == (verdict == "better")
 
 
 @pytest.mark.parametrize(("weeks", "verdict_week"), [(WEEKS, 8), (8, 8), (6, 6)])
