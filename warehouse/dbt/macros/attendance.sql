@@ -104,22 +104,22 @@
     )
 {%- endmacro %}
 
-{#- The CTE `decided`: the rule of each status and label of the CTE `found`, of the CTE `rules`. -#}
+{#- The CTE `decided`: the rule of each status and label of the CTE `statuses`, of the CTE `rules`. -#}
 {% macro decided_statuses() -%}
     decided as (
         select
-            found.school_id,
-            found.status,
-            found.absence_label,
+            statuses.school_id,
+            statuses.status,
+            statuses.absence_label,
             arg_max(
                 rules,
-                (rules.school_id is not null, rules.absence_label is not distinct from found.absence_label)
+                (rules.school_id is not null, rules.absence_label is not distinct from statuses.absence_label)
             ) as rule
-        from found
+        from statuses
         inner join rules
-            on coalesce(rules.school_id, found.school_id) = found.school_id
-            and rules.status = found.status
-            and (rules.absence_label = '*' or rules.absence_label is not distinct from found.absence_label)
-        group by found.school_id, found.status, found.absence_label
+            on coalesce(rules.school_id, statuses.school_id) = statuses.school_id
+            and rules.status = statuses.status
+            and (rules.absence_label = '*' or rules.absence_label is not distinct from statuses.absence_label)
+        group by statuses.school_id, statuses.status, statuses.absence_label
     )
 {%- endmacro %}

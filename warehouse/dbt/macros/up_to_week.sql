@@ -223,6 +223,7 @@
             assessments.course_class_id,
             items.full_score,
             items.published_at,
+            cast(items.synced_at as date) as stored_on,
             cast(children.deleted_at as date) as leaf_on,
             cast(
                 least(if(items.is_deleted, items.deleted_at, null), if(assessments.is_deleted, assessments.deleted_at, null))
@@ -262,6 +263,15 @@
         group by school_id, semester_id
     ),
 
+    scores_ever as (
+        {%- set columns = 'school_id, score_id, assessment_item_id, student_id, is_valid, score, score_text, published_at, created_at, updated_at' %}
+        select {{ columns }}, false as is_deleted from {{ ref('fct_score') }}
+        union all
+        select {{ columns }}, true as is_deleted
+        from {{ ref('stg_deleted_scores') }}
+        anti join {{ ref('fct_score') }} as live using (school_id, score_id)
+    ),
+
     score_facts as (
         select
             scores.*,
@@ -269,14 +279,7 @@
             items.week_1_on,
             items.last_day,
             loads.loaded_at
-        from (
-            {%- set columns = 'school_id, score_id, assessment_item_id, student_id, is_valid, score, score_text, published_at, created_at, updated_at' %}
-            select {{ columns }}, false as is_deleted from {{ ref('fct_score') }}
-            union all
-            select {{ columns }}, true as is_deleted
-            from {{ ref('stg_deleted_scores') }}
-            anti join {{ ref('fct_score') }} as live using (school_id, score_id)
-        ) as scores
+        from scores_ever as scores
         inner join item_facts as items
             on items.school_id = scores.school_id
             and items.assessment_item_id = scores.assessment_item_id
@@ -405,6 +408,39 @@
         left join ({{ summed_assessments() }}) as summed
             on summed.school_id = items.school_id
             and summed.assessment_id = items.assessment_id
+    ),
+
+    -- An item with parts that has scores may have been a leaf from its first score to the day on which a part is known.
+    part_doubts as (
+        select
+            items.school_id,
+            assessments.semester_id,
+            assessments.course_class_id,
+            scores.first_on,
+            least(min(cast(parts.synced_at as date)), min(begun.begun_on)) as parts_on
+        from {{ ref('dim_assessment_item') }} as items
+        inner join {{ ref('dim_assessment') }} as assessments
+            on assessments.school_id = items.school_id
+            and assessments.assessment_id = items.assessment_id
+        inner join (
+            select school_id, assessment_item_id, coalesce(min(cast(created_at as date)), date '-infinity') as first_on
+            from scores_ever as scores
+            where
+                {{ is_given('scores') }}
+                or updated_at > created_at
+            group by school_id, assessment_item_id
+        ) as scores
+            on scores.school_id = items.school_id
+            and scores.assessment_item_id = items.assessment_item_id
+        inner join {{ ref('dim_assessment_item') }} as parts
+            on parts.school_id = items.school_id
+            and parts.parent_item_id = items.assessment_item_id
+            and not parts.is_deleted
+        left join begun
+            on begun.school_id = parts.school_id
+            and begun.assessment_item_id = parts.assessment_item_id
+        where not items.is_leaf
+        group by items.school_id, items.assessment_item_id, assessments.semester_id, assessments.course_class_id, first_on
     ),
 
     -- The days on whose members an item is expected of: of its scores up to its publication, and of the publication.
@@ -554,6 +590,12 @@
             select expected.school_id, expected.semester_id, expected.student_id, settled.maybe_on, settled.sure_on
             from settled
             inner join expected using (school_id, assessment_item_id, student_id)
+            union all
+            select doubts.school_id, doubts.semester_id, members.student_id, doubts.first_on, doubts.parts_on
+            from part_doubts as doubts
+            inner join members
+                on members.school_id = doubts.school_id
+                and members.course_class_id = doubts.course_class_id
         )
         where maybe_on < sure_on
     ),
@@ -748,13 +790,21 @@
             weeks.week,
             items.assessment_id,
             sum(items.full_score) as item_points,
-            coalesce(sum(items.full_score) filter (where items.begun_on <= weeks.ends_on), 0) as begun_points
+            coalesce(sum(items.full_score) filter (where items.begun_on <= weeks.ends_on), 0) as begun_points,
+            -- An item that was stored as it is after the week was there if it had begun, and changed if it had been stored.
+            bool_or(
+                items.stored_on > weeks.ends_on
+                and (coalesce(items.begun_on > weeks.ends_on, true) or coalesce(loads.loaded_at <= weeks.ends_on, false))
+            ) as is_doubtful
         from weeks
         inner join items
             on items.school_id = weeks.school_id
             and items.semester_id = weeks.semester_id
             and coalesce(items.leaf_on <= weeks.ends_on, true)
             and coalesce(items.deleted_on > weeks.ends_on, true)
+        left join score_loads as loads
+            on loads.school_id = items.school_id
+            and loads.semester_id = items.semester_id
         group by weeks.school_id, weeks.semester_id, weeks.week, items.assessment_id
     ),
 
@@ -796,7 +846,7 @@
             grades.week,
             grades.student_id,
             {{ course_sums() }},
-            max(doubt) as doubt
+            max(if(points.is_doubtful, 2, doubt)) as doubt
         from week_grades as grades
         left join item_points as points
             on points.school_id = grades.school_id

@@ -26,6 +26,8 @@ OUTCOMES = ("failed_courses", "chronic_absence")
 WEEK = 8
 #: The fewest students with an outcome, and without, for a fit or an interval.
 FEWEST = 15
+#: The fewest students with an outcome, and without, who have a single number that is compared.
+FEWEST_OF_SINGLE = 10
 #: Of half the squared coefficients of standardized inputs. An intercept is as good as free.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
 INTERCEPT_PENALTY = 0.01
@@ -75,8 +77,7 @@ class Cases:
 
     @property
     def is_enough(self) -> bool:
-        positives = self.has_happened.sum()
-        return bool(min(positives, len(self.has_happened) - positives) >= FEWEST)
+        return smaller(self.has_happened) >= FEWEST
 
     def of_school(self, school: int) -> Cases:
         mask = self.schools == school
@@ -152,6 +153,12 @@ def unseen_chances(rows: pl.DataFrame) -> pl.DataFrame:
                 )
             )
     return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def smaller(has_happened: Numbers) -> int:
+    """How many students have the outcome, or have it not, whichever is less."""
+    positives = int(has_happened.sum())
+    return min(positives, len(has_happened) - positives)
 
 
 def area(has_happened: Numbers, risk: Numbers, strata: Integers) -> tuple[float, Numbers]:
@@ -310,13 +317,14 @@ def _design(values: Numbers, row_schools: Integers, schools: Integers, terms: Se
 
 
 def _best_single(cases: Cases) -> int:
-    """The single number with the greatest AUC; who has none counts as least at risk."""
-    areas = []
+    """The single number with the greatest AUC of those who have it, if enough students have it."""
+    areas, semesters = [], cases.frame["semester_id"].to_numpy()
     for column, name in enumerate(SINGLES):
-        value = cases.values[:, column]
-        risk = np.nan_to_num(-value if name in HIGH_IS_GOOD else value, nan=-np.inf, neginf=-np.inf)
-        semesters = cases.frame["semester_id"].to_numpy()
-        areas.append(area(cases.has_happened, risk, semesters)[0])
+        has_number = ~np.isnan(cases.values[:, column])
+        risk, has_happened = cases.values[has_number, column], cases.has_happened[has_number]
+        is_enough = smaller(has_happened) >= FEWEST_OF_SINGLE
+        auc, _ = area(has_happened, -risk if name in HIGH_IS_GOOD else risk, semesters[has_number])
+        areas.append(auc if is_enough else 0.0)
     return int(np.argmax(np.nan_to_num(areas)))
 
 

@@ -7,14 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from warehouse.publish.models.score_fit import FEWEST, WEEK, Integers, Numbers, area, chance, fit_logistic
+from warehouse.publish.models.score_fit import (
+    FEWEST,
+    WEEK,
+    Integers,
+    Numbers,
+    area,
+    chance,
+    fit_logistic,
+    smaller,
+)
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
 #: The fewest students with an outcome, and without, for a verdict.
 FEWEST_OF_VERDICT = 30
+#: What decimal(9, 4) of marts.early_warning_score_judgement can show.
+GREATEST_SLOPE = 99_999.0
 KEYS = ("school_id", "outcome", "week")
 AREAS = ("auc", "level_auc", "single_auc", "auc_difference", "slope")
 FIGURES = (*(f"{name}{end}" for name in AREAS for end in ("", "_low", "_high")), "brier", "base_rate_brier")
@@ -37,7 +49,7 @@ def judge_score(rows: pl.DataFrame) -> pl.DataFrame:
 def slope(has_happened: Numbers, chances: Numbers, strata: Integers) -> tuple[float, float] | None:
     """The slope of a logistic regression of an outcome on its chance's logit, and its standard error.
 
-    None: all students of each stratum have the same chance or outcome."""
+    None: all students of each stratum have the same chance or outcome, or chances separate the outcomes."""
     logits = np.log(np.clip(chances, 1e-9, 1)) - np.log(np.clip(1 - chances, 1e-9, 1))
     # Other strata say nothing of the slope, and have no finite intercept.
     mixed = [
@@ -45,7 +57,9 @@ def slope(has_happened: Numbers, chances: Numbers, strata: Integers) -> tuple[fl
         for stratum in np.unique(strata)
         if np.ptp(has_happened[strata == stratum]) and np.ptp(logits[strata == stratum]) > 1e-9
     ]
-    if not mixed:
+    if all(_is_separated(has_happened, logits, strata == stratum) for stratum in mixed) or all(
+        _is_separated(has_happened, -logits, strata == stratum) for stratum in mixed
+    ):
         return None
     rows = np.isin(strata, mixed)
     design = np.column_stack([logits, *((strata == stratum).astype(float) for stratum in mixed)])[rows]
@@ -59,14 +73,11 @@ def _judge(frame: pl.DataFrame) -> dict[str, Any]:
     has_happened = frame["has_happened"].cast(pl.Float64).to_numpy()
     chances, folds = frame["chance"].to_numpy(), frame["fold"].to_numpy()
     positives, share = int(has_happened.sum()), float(has_happened.mean())
-    has_interval = min(positives, frame.height - positives) >= FEWEST
-    risks = {"": chances, "level_": frame["level"].cast(pl.Float64).to_numpy()}
-    risks["single_"] = frame["single_chance"].to_numpy()
+    has_interval = smaller(has_happened) >= FEWEST
+    risks = {"": chances, "single_": frame["single_chance"].to_numpy()}
     areas = {name: area(has_happened, risk, folds) for name, risk in risks.items()}
     difference = areas[""][0] - areas["single_"][0]
-    # Near Student's t: of few students with or without the outcome, the error itself is uncertain.
-    quantile = Z + (Z**3 + Z) / 4 / max(min(positives, frame.height - positives) - 1, 1)
-    half = quantile * _error(frame, areas[""][1] - areas["single_"][1])
+    half = _quantile(has_happened) * _error(frame, areas[""][1] - areas["single_"][1])
     figures: dict[str, Any] = {
         "students": frame.height,
         "with_outcome": positives,
@@ -78,13 +89,33 @@ def _judge(frame: pl.DataFrame) -> dict[str, Any]:
         "brier": float(np.mean((chances - has_happened) ** 2)),
         "base_rate_brier": share * (1 - share),
     }
+    # An unknown level is no level.
+    has_level = frame["level"].is_not_null().to_numpy()
+    level = frame.filter(has_level)["level"].cast(pl.Float64).to_numpy()
+    areas["level_"] = area(has_happened[has_level], level, folds[has_level])
     for name, (auc, influence) in areas.items():
-        low, high = _around_area(auc, quantile * _error(frame, influence)) if has_interval else (None, None)
+        judged = has_level if name == "level_" else np.full(frame.height, True)
+        low, high = None, None
+        if smaller(has_happened[judged]) >= FEWEST:
+            error = _error(frame.filter(judged), influence)
+            low, high = _around_area(auc, _quantile(has_happened[judged]) * error)
         figures |= {f"{name}auc": auc, f"{name}auc_low": low, f"{name}auc_high": high}
     if has_interval and (line_and_error := slope(has_happened, chances, folds)):
         line, error = line_and_error
-        figures |= {"slope": line, "slope_low": line - Z * error, "slope_high": line + Z * error}
+        ends = {"slope": line, "slope_low": line - Z * error, "slope_high": line + Z * error}
+        if all(abs(end) <= GREATEST_SLOPE for end in ends.values()):
+            figures |= ends
     return dict.fromkeys(FIGURES) | {name: value for name, value in figures.items() if value == value}
+
+
+def _quantile(has_happened: Numbers) -> float:
+    """Near Student's t: of few students with or without the outcome, the error itself is uncertain."""
+    return Z + (Z**3 + Z) / 4 / max(smaller(has_happened) - 1, 1)
+
+
+def _is_separated(has_happened: Numbers, logits: Numbers, rows: npt.NDArray[np.bool_]) -> bool:
+    """Whether nobody without the outcome has a greater chance than anybody with it."""
+    return bool(logits[rows & (has_happened > 0)].min() >= logits[rows & (has_happened == 0)].max())
 
 
 def _error(frame: pl.DataFrame, influence: Numbers) -> float:

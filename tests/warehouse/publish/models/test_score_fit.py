@@ -261,6 +261,52 @@ def test_semesters_of_one_outcome_compare_nobody() -> None:
     )
 
 
+def test_an_unknown_level_is_not_judged() -> None:
+    random = np.random.default_rng(11)
+    unseen = unseen_chances(_rows(random, 400, 1)).filter(pl.col("outcome") == OUTCOMES[0])
+    is_unknown, happened = random.random(unseen.height) < 0.5, unseen["has_happened"].to_numpy()
+    levels = pl.Series(random.integers(0, 4, unseen.height) * happened)
+    unseen = unseen.with_columns(level=pl.when(pl.Series(~is_unknown)).then(levels))
+    [judged] = judge_score(unseen).to_dicts()
+    wins, pairs = 0.0, 0
+    for fold in range(5):
+        chosen = ~is_unknown & (unseen["fold"].to_numpy() == fold)
+        with_outcome, without = (
+            levels.filter(chosen & (happened == side)).to_numpy() for side in (True, False)
+        )
+        wins += stats.mannwhitneyu(with_outcome, without).statistic
+        pairs += len(with_outcome) * len(without)
+    assert judged["level_auc"] == pytest.approx(wins / pairs)
+    assert judged["level_auc_low"] < judged["level_auc"] < judged["level_auc_high"]
+    few = unseen.with_columns(level=pl.when(pl.int_range(pl.len()) < 30).then("level"))
+    [judged] = judge_score(few).to_dicts()
+    assert (judged["level_auc_low"], judged["level_auc_high"]) == (None, None)
+    assert judged["auc_low"] is not None
+
+
+def test_the_best_single_number_is_of_those_who_have_it() -> None:
+    """score_drop is right of all who have it, most of whom have the outcome, or of too few to count."""
+    random = np.random.default_rng(12)
+    rows = _rows(random, 600, 1).with_columns(
+        failed_courses=pl.Series(random.random(600) < 0.3), score_drop=pl.lit(None, pl.Float64)
+    )
+    order = pl.int_range(pl.len()).over("failed_courses")
+    for with_it, best in ((60, True), (9, False)):
+        has_it = pl.when("failed_courses").then(order < with_it).otherwise(order < 300)
+        value = pl.col("failed_courses").cast(pl.Float64) * 0.1 - 5
+        given_rows = rows.with_columns(score_drop=pl.when(has_it).then(value))
+        unseen = unseen_chances(given_rows).filter(pl.col("outcome") == OUTCOMES[0])
+        assert (unseen["best_single"][0] == "score_drop") == best
+
+
+def test_separated_chances_have_no_slope() -> None:
+    unseen = unseen_chances(_rows(np.random.default_rng(13), 300, 1)).filter(pl.col("outcome") == OUTCOMES[0])
+    chances = pl.when("has_happened").then(0.6).otherwise(0.4) + pl.col("student_id") % 7 / 1000
+    judged = judge_score(unseen.with_columns(level=pl.lit(0), chance=chances)).to_dicts()[0]
+    assert (judged["slope"], judged["slope_low"], judged["slope_high"]) == (None, None, None)
+    assert judged["auc"] == 1
+
+
 @pytest.mark.parametrize("semesters", [1, 2])
 def test_a_school_without_any_number_has_no_slope(semesters: int) -> None:
     rows = _rows(np.random.default_rng(9), 200, semesters).with_columns(

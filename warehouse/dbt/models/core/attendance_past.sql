@@ -40,7 +40,7 @@ rules as (
     select * from {{ ref('attendance_status_rules') }}
 ),
 
-found as (
+statuses as (
     select distinct school_id, status, absence_label from versions
 ),
 

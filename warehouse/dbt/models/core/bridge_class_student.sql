@@ -5,6 +5,7 @@
 --     score in the class.
 --   A class without memberships in v3 has the students that v1 lists now, without dates.
 --   A student who has left the school has left the class by that day.
+--   undated_since: of a student with a membership without a day of joining: when a sync first saw such a one.
 --   is_expected: attendance of the student can be expected. Platforms hide the attendance of students who have left the
 --     school. So is_expected is false for such a student without any record in the semester.
 -- Source: raw.class_members, raw.v1_class_students, raw.attendance_records, raw.scores.
@@ -62,6 +63,7 @@ memberships as (
         any_value(members.semester_id) as semester_id,
         -- A student without a day of joining was a member from the start.
         case when bool_and(members.joined_at is not null) then min(cast(members.joined_at as date)) end as joined_on,
+        min(members.stored_at) filter (where members.joined_at is null) as undated_since,
         case when bool_and(members.left_at is not null) then max(cast(members.left_at as date)) end as left_on
     from members
     -- The interface does not specify the values of member_type, so dim_student decides who is a student.
@@ -78,6 +80,7 @@ memberships as (
         people.person_id as student_id,
         classes.semester_id,
         null as joined_on,
+        v1_students.synced_at as undated_since,
         null as left_on
     from v1_students
     inner join classes
@@ -122,7 +125,8 @@ select
         else dated.left_on
     end as left_on,
     gone.student_id is null or shown.student_id is not null as is_expected,
-    dated.attendance_records
+    dated.attendance_records,
+    dated.undated_since
 from dated
 left join gone
     on gone.school_id = dated.school_id

@@ -66,7 +66,8 @@ select
     items.tags,
     items.published_at,
     items.is_deleted,
-    items.deleted_at
+    items.deleted_at,
+    items.synced_at
 from items
 inner join ancestors
     on ancestors.school_id = items.school_id

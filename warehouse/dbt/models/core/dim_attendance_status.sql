@@ -12,7 +12,7 @@ rules as (
     select * from {{ ref('attendance_status_rules') }}
 ),
 
-found as (
+statuses as (
     select school_id, status, absence_label, count(*) as record_count
     from records
     group by school_id, status, absence_label
@@ -21,16 +21,16 @@ found as (
 {{ decided_statuses() }}
 
 select
-    found.school_id,
-    found.status,
-    found.absence_label,
+    statuses.school_id,
+    statuses.status,
+    statuses.absence_label,
     {%- for flag in attendance_flags() %}
     coalesce(decided.rule.{{ flag }}, false) as {{ flag }},
     {%- endfor %}
     decided.rule is not null as is_decided,
-    found.record_count
-from found
+    statuses.record_count
+from statuses
 left join decided
-    on decided.school_id = found.school_id
-    and decided.status is not distinct from found.status
-    and decided.absence_label is not distinct from found.absence_label
+    on decided.school_id = statuses.school_id
+    and decided.status is not distinct from statuses.status
+    and decided.absence_label is not distinct from statuses.absence_label

@@ -1,7 +1,8 @@
 -- Grain: school, closed semester, teaching week, student who was there at the end of the week.
 -- Rules: the indicators and the level of marts.early_warning, as the rules in force make them of what was known at the end
 --   of the week (ends_on). A student was there with a membership of a course class on that day (one that ended later
---   counts); one without memberships in the semester, from the first mark of attendance on. Nothing later is used:
+--   counts); before the first membership of the semester, or without any, from the first mark of attendance on. Nothing
+--   later is used:
 --     attendance   a mark counts from the later of its lesson and the day on which it was made (marked_at). A mark that
 --                  changed or went after it was stored counts with its earlier value until the sync that saw the change
 --                  (core.attendance_past). The trend ends with the last week of which a mark had been made
@@ -15,20 +16,25 @@
 --                  given, up to the day of its publication, or on the day of its publication; from the first such day on,
 --                  up to the deletion of the item. Of a member who has left the class only if it was settled by then
 --   Of a student who has left by now the platform hides the scores, so missing_rate is null before the first load.
---   score_drop compares with the last semester's final grades. Those, credits, full scores, cohorts and the rules by
---   which grades are sums of scores are those of now.
+--   score_drop compares with the last semester's final grades. Those, credits, full scores of grades, cohorts and the
+--   rules by which grades are sums of scores are those of now.
 --   known_when, the first of these that applies:
 --     assumed    a mark without a time of marking, and not stored by then, counts from its lesson on. A mark that
 --                replaced one in its session counts from the first mark on. A score that was there at the first load may
 --                have been given, or taken out of statistics, from its creation (without one: from the first week) to its
 --                last change (if the change log has a later one: to the first load); and so may the scores by which an
 --                item begins. A published grade changed after the day; a grade of the first load changed or went after it,
---                or has no time; a deleted grade has no other of its assessment. Before the first load: a membership
---                has no day of joining, or the student has left by now
+--                or has no time; a deleted grade has no other of its assessment. Grades rest on an item of their
+--                assessment that was stored as it is after the day, and had not begun by then or was in a semester whose
+--                scores were loaded by then: it may be new, or have another full score. An item with scores and without
+--                a part that had begun or was stored by then may have had no parts. A class grade of an earlier semester
+--                of the cohort changed after the day. A membership has no day of joining, and was not stored by then.
+--                Before the first load: the student has left by now
 --     dated      something of it was not stored here by then, and the platform's own times say so; so before the first
 --                load of memberships, attendance or the semester's scores (core.known_since, quality.changes)
 --     recorded   all of it was stored here
 --   What the platform had deleted, or changed without a trace, before the first load is not known: no row shows it.
+--   After the retention of earlier versions a mark that changed counts with its last value (core.attendance_past).
 --   <indicator>_level: null where too little is known to judge. level: unknown where no indicator is judged.
 --   missing_lowers_grades: a missing score counts as zero points, so that a warning of missing_rate is of the grades.
 --   failed_last_semester: at least one failed course in the semester before; null: no semester before.
@@ -100,15 +106,20 @@ first_marks as (
 ),
 
 stays as (
-    select school_id, semester_id, student_id, joined_on, left_on, joined_on is null as is_undated
+    select school_id, semester_id, student_id, joined_on, left_on, cast(undated_since as date) as undated_since
     from members
     where semester_id is not null
 
     union all
 
-    select school_id, semester_id, student_id, first_on, null, false
-    from first_marks
-    anti join members using (school_id, semester_id, student_id)
+    select marks.school_id, marks.semester_id, marks.student_id, marks.first_on, min(joined.joined_on), null
+    from first_marks as marks
+    left join members as joined
+        on joined.school_id = marks.school_id
+        and joined.semester_id = marks.semester_id
+        and joined.student_id = marks.student_id
+    group by marks.school_id, marks.semester_id, marks.student_id, marks.first_on
+    having count(joined.student_id) = 0 or marks.first_on < min(coalesce(joined.joined_on, date '-infinity'))
 ),
 
 there as (
@@ -120,8 +131,12 @@ there as (
         stays.student_id,
         coalesce(bool_and(known_since.known_since <= weeks.ends_on), false) as is_loaded,
         not is_loaded and coalesce(bool_or(students.is_deleted), false) as is_hidden,
-        -- Before the first load: who is there by an undated membership, and what the platform hides of those who have left.
-        case when is_loaded then 0 when is_hidden or bool_or(stays.is_undated) then 2 else 1 end as doubt
+        -- Who is there by an undated membership that was not stored yet, and what the platform hides of those who have left.
+        case
+            when is_hidden or coalesce(bool_or(stays.undated_since > weeks.ends_on), false) then 2
+            when is_loaded then 0
+            else 1
+        end as doubt
     from weeks
     inner join stays
         on stays.school_id = weeks.school_id
@@ -162,14 +177,17 @@ indicators as (
         coalesce(scores.lowers_score_rate, false) as lowers_score_rate,
         -- greatest() ignores null.
         case
-            when coalesce(attendance.days_recorded, grades.counted_courses, scores.expected, doubts.week) is not null
+            when coalesce(
+                attendance.days_recorded, grades.counted_courses, scores.expected, doubts.week,
+                students.earlier_failed_courses, if(students.earlier_changed_on > there.ends_on, 2, null)
+            ) is not null
                 then greatest(
                     there.doubt,
                     attendance.doubt,
                     grades.doubt,
                     scores.doubt,
                     if(score_loads.loaded_at > there.ends_on, 1, 0),
-                    if(doubts.week is not null, 2, 0)
+                    if(doubts.week is not null or students.earlier_changed_on > there.ends_on, 2, 0)
                 )
         end as doubt,
         attendance.month_attendance_rate,

@@ -7,7 +7,7 @@
 with cases as (
     select
         unseen.* replace (cast(chance as double) as chance, cast(single_chance as double) as single_chance),
-        case weeks.level when 'at_risk' then 3 when 'warning' then 2 when 'watch' then 1 else 0 end as level
+        {{ level_rank('weeks.level') }} as level
     from {{ ref('early_warning_score_unseen') }} as unseen
     inner join {{ ref('early_warning_week') }} as weeks
         on weeks.school_id = unseen.school_id

@@ -22,5 +22,6 @@ select
     list_transform(tags, lambda tag: tag.name) as tags,
     published_at,
     _deleted_at is not null as is_deleted,
-    _deleted_at as deleted_at
+    _deleted_at as deleted_at,
+    _synced_at as synced_at
 from one_row_a_key

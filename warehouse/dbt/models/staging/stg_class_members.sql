@@ -10,5 +10,6 @@ with numbered as (
 
 select
     _school_id as school_id,
-    {{ class_member_columns() }}
+    {{ class_member_columns() }},
+    _synced_at as synced_at
 from one_row_a_key

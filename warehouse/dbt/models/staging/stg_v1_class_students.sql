@@ -7,5 +7,6 @@ select
     class_id as v1_class_id,
     student_id as v1_student_id,
     nullif(usin, '') as student_number,
-    name as student_name
+    name as student_name,
+    _synced_at as synced_at
 from one_row_a_key

@@ -27,6 +27,8 @@ from warehouse.publish.models.model_runner import Built, run
 FIRST_DAY, WEEKS, STUDENTS, ITEMS, LESSONS = date(2025, 9, 1), 6, 5, 7, 3
 LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 3)
 CLASSES = {11: 7, 12: 8}
+#: Of the semester before: its id, class and assessment. A guest has marks, and no membership.
+EARLIER, EARLIER_CLASS, EARLIER_ASSESSMENT, GUEST = 10, 13, 9, STUDENTS + 1
 WEEK = "core.early_warning_week"
 TABLES = (
     *("classes", "class_members", "assessments", "assessment_items"),
@@ -108,6 +110,17 @@ def _platform(random: Random) -> Platform:
             )  # fmt: skip
             for student in range(1, STUDENTS + 1):
                 _add_score(random, add, item, student, begun)
+    earlier = {"semester_id": EARLIER, "full_score": "100"}
+    add("classes", EARLIER_CLASS, _day(-90), csin="C13", name="课", semester_id=EARLIER)
+    add("assessments", EARLIER_ASSESSMENT, _day(-90), class_id=EARLIER_CLASS, **earlier)
+    for student in range(1, STUDENTS + 1):
+        add(
+            "grades", 10 * EARLIER_CLASS + student, _day(-60), source="class", source_id=EARLIER_ASSESSMENT,
+            owner_id=student, score=str(random.randrange(30, 100)), credit="2", status="published",
+            published_at=_day(-60), updated_at=_day(-60), **earlier,
+        )  # fmt: skip
+    for day in range(14, 7 * WEEKS - 2, 7):
+        _add_mark(random, add, day, GUEST, 1)
     for day in range(7 * WEEKS - 2):
         if day % 7 < 5:
             for number in range(STUDENTS * LESSONS):
@@ -227,9 +240,27 @@ def _make_event(random: Random, rows: Platform, name: str, week: int, moment: da
             drop("class_members", "assessments", condition=lambda values: values["class_id"] == course_class)
             drop("assessment_items", "scores", condition=lambda values: values["assessment_id"] == assessment)
             drop("grades", condition=lambda values: values["source_id"] == assessment)
-        case "grade deleted" | "grade changed":
-            grade = pick("grades")
-            if grade is not None and name == "grade deleted":
+        case "item added" | "item gets parts":
+            assessment = CLASSES[course_class]
+            leaf = rows["assessment_items", 10 * assessment + random.randrange(ITEMS)]
+            parent = leaf.key["id"] if name == "item gets parts" else 0
+            part = Timeline("assessment_items", {"id": 10 * assessment + 9})
+            part.states.append((moment, (leaf.at(moment) or {}) | {"pid": parent, "full_score": "60"}))
+            rows["assessment_items", part.key["id"]] = part
+        case "full score changed":
+            changed = pick("assessment_items")
+            if changed is not None:
+                changed.change(moment, full_score=random.choice(("1", "90")))
+        case "guest joins" | "guest joins without a time":
+            joined = moment if name == "guest joins" else None
+            member = Timeline("class_members", {})
+            values = {"class_id": 12, "reflection_id": GUEST, "type": "student", "membership": 1}
+            member.states.append((moment, values | {"created_at": joined, "deleted_at": None}))
+            rows["class_members", 10**6] = member
+        case "grade deleted" | "grade changed" | "earlier grade deleted" | "earlier grade changed":
+            is_earlier = name.startswith("earlier")
+            grade = pick("grades", lambda values: (values["semester_id"] == EARLIER) == is_earlier)
+            if grade is not None and name.endswith("deleted"):
                 grade.end(moment)
             elif grade is not None:
                 _regrade(random, grade, moment)
@@ -253,10 +284,23 @@ LOGGED_EVENTS = (
         "class deleted",
         "grade deleted",
     ),
-    "grade changed",
+    *("grade changed", "earlier grade changed", "earlier grade deleted"),
+    *("item added", "item gets parts", "full score changed", "guest joins", "guest joins without a time"),
 )
 #: What happened before the first load leaves only the platform's own times.
-DATED_EVENTS = ("mark made", "mark repeated", "score filled", "score exempted", "class left", "grade changed")
+DATED_EVENTS = (
+    "mark made",
+    "mark repeated",
+    "score filled",
+    "score exempted",
+    "class left",
+    "grade changed",
+    "earlier grade changed",
+    "item added",
+    "item gets parts",
+    "guest joins",
+    "guest joins without a time",
+)
 
 
 def _seen(row: Timeline, nights: Sequence[datetime]) -> list[tuple[datetime, Values | None]]:
@@ -301,9 +345,9 @@ def _warehouse(rows: Platform, first_load: datetime) -> dict[str, list[Values]]:
         if row.table in LOGGED and seen[0][0] > first_load:
             tables["changes"] += _changes(row, None, seen[0][1], seen[0][0], op="created")
     for name in LOGGED:
-        tables["changes"].append(
-            {"resource": name, "op": "loaded", "seen_at": first_load, "slice_version": 1}
-        )
+        for slice_ in ("1:20", f"1:{EARLIER}"):
+            log = {"resource": name, "op": "loaded", "seen_at": first_load, "slice_version": 1}
+            tables["changes"].append(log | {"slice": slice_})
     return tables
 
 
@@ -315,6 +359,7 @@ def _changes(
         "key": str(row.key["id"]),
         "seen_at": night,
         "slice_version": night.toordinal(),
+        "slice": f"1:{(before or after or {}).get('semester_id', 20)}",
     }
     if before is None or after is None:
         return [log | {"op": op or ("deleted" if after is None else "returned")}]
@@ -336,7 +381,7 @@ Judge = Callable[[Platform, datetime, bool], list[Values]]
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
     """Makes core.early_warning_week of a platform and a first load, with one cohort, or one a student."""
     file = tmp_path_factory.mktemp("known when") / "campus.duckdb"
-    people = range(1, STUDENTS + 1)
+    people = range(1, GUEST + 1)
     terms = [
         {"id": n, "type": "system.graduates_in", "name": f"202{n}", "label": f"202{n}届", "parent_id": 0}
         for n in people
@@ -348,7 +393,14 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
             "schools": [{"id": 1, "name": "一中"}],
             "terms": terms,
             "semesters": [
-                {"id": 20, "name": "秋季", "is_current": False, "start_at": FIRST_DAY, "end_at": LAST_DAY}
+                {"id": 20, "name": "秋季", "is_current": False, "start_at": FIRST_DAY, "end_at": LAST_DAY},
+                {
+                    "id": EARLIER,
+                    "name": "春季",
+                    "is_current": False,
+                    "start_at": FIRST_DAY - timedelta(days=150),
+                    "end_at": FIRST_DAY - timedelta(days=50),
+                },
             ],
             "v1_semesters": [
                 {
@@ -403,7 +455,11 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
             }
             problems = [done.problem for done in run(connection, project, changed) if isinstance(done, Built)]
             assert set(problems) == {None}, [problem for problem in problems if problem]
-            rows_made: list[Values] = connection.sql(f"from {WEEK} order by week, student_id").pl().to_dicts()
+            rows_made: list[Values] = (
+                connection.sql(f"from {WEEK} where semester_id = 20 order by week, student_id")
+                .pl()
+                .to_dicts()
+            )
             return rows_made
 
     yield make
@@ -412,9 +468,13 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
 def _differences(
     before: list[Values], after: list[Values], week: int
 ) -> list[tuple[str, Values | None, Values | None]]:
-    """The rows of weeks up to this one that differ, but for known_when, and are not assumed."""
+    """The known rows up to this week that differ, but for known_when, and are not assumed."""
     sides = [
-        {(row["week"], row["student_id"]): row for row in rows if row["week"] <= week}
+        {
+            (row["week"], row["student_id"]): row
+            for row in rows
+            if row["week"] <= week and row["known_when"] is not None
+        }
         for rows in (before, after)
     ]
     assert sides[0]
@@ -501,7 +561,7 @@ def test_the_other_weeks_of_a_semester_change_no_flag(judge: Judge, seed: int, w
         if row.at(ends) is not None
     }
     before, after = (judge(world, FIRST_LOAD, True) for world in (ended, rows))
-    assert {row["known_when"] for row in after} <= {"recorded", "dated"}
+    assert {row["known_when"] for row in after} <= {"recorded", "dated", None}
     assert _differences(before, after, week) == []
 
 
@@ -515,7 +575,7 @@ def test_what_is_logged_later_changes_no_flag(judge: Judge, seed: int, event: st
     moment = _week_ends(week) + timedelta(days=random.randrange(1, 12), hours=random.randrange(1, 20))
     _make_event(random, later, event, week, moment)
     before, after = (judge(world, FIRST_LOAD, True) for world in (rows, later))
-    assert {row["known_when"] for row in before} <= {"recorded", "dated"}
+    assert {row["known_when"] for row in before} <= {"recorded", "dated", None}
     assert _differences(before, after, week) == []
 
 
