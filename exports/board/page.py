@@ -115,7 +115,7 @@ def write_board(
             "talks": warnings,
             "came_true": [MEANING],
         },
-        "came_true": came_true(con, origin.school.id),
+        "came_true": came_true(con, origin.school.id, names=names),
         "reasons_proven": reasons_proven(con, origin.school.id),
         "by_group": _figures_by_group(by_group),
         "pages": pages

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -16,13 +17,12 @@ from exports.source import joined, records
 from exports.spreadsheet.sheets import Column, Definition, Sheet, Words
 from exports.workbooks.queries import SHOWN
 from exports.workbooks.terms import INDICATORS, STUDENTS, grouped
+from warehouse.identifiers import listed
 
 #: The week of the sentences. Where a semester was shorter or judged otherwise then, the nearest other week.
 WEEK = 8
 #: The fewest students of a share that is shown, in percent.
 FEWEST_OF_SHARE = 10
-#: The fewest students to whom it happened, and to whom it did not, of a verdict.
-FEWEST_OF_VERDICT = 30
 #: The length of the list in the question of a head.
 TALKS = 20
 TITLE = Words("Did the warnings come true?", "预警准不准？")
@@ -83,9 +83,29 @@ BY_SINGLE = Words(
     "The {single.en} alone, with as many flags: {single_hits}.",
     "仅看{single.zh}、预警同样多的学生：{single_hits}名。",
 )
+NOBODY_FLAGGED = Words(
+    "{semester_name}, week {week}: nobody was flagged {rule.en}.",
+    "{semester_name}第{week}周：没有学生{rule.zh}被预警。",
+)
+KNOWN_WHEN = {
+    "recorded": Words("stored here then", "当时已存入"),
+    "dated": Words("by the platform's times", "依据平台时间"),
+    "assumed": Words("partly assumed", "部分推定"),
+}
+#: How it is known what was known in the week.
+KNOWN = {
+    "assumed": Words(
+        "Part of what was known in that week is assumed, since the platform does not tell when it was "
+        "entered.",
+        "该周已知的数据有一部分是推定的，因为平台没有给出录入时间。",
+    ),
+    "dated": Words(
+        "What was known in that week is by the platform's own times.", "该周已知的数据依据平台自己的时间。"
+    ),
+}
 OF_TWENTY = Words(
-    f"So of {TALKS} talks about {{talks}} will have been right (95% range {{low}} to {{high}}).",
-    f"因此{TALKS}次谈话中约有{{talks}}次谈对了人（95%区间{{low}}至{{high}}）。",
+    f"So {{precision}}% of such talks were right (95% range {{low}} to {{high}}%): {{talks}} of {TALKS}.",
+    f"因此这样的谈话有{{precision}}%谈对了人（95%区间{{low}}%至{{high}}%），即{TALKS}次中有{{talks}}次。",
 )
 OF_NEEDED = Words(
     "{semester_name}, week {week}: of {with_outcome} students who {outcome.en}, {hits} had been flagged "
@@ -104,9 +124,9 @@ CHANCE = {
         "现有数据不能说明这样的预警比随机更准。",
     ),
     "too few": Words(
-        "Too few students for a verdict: that needs thirty to whom it happened, and thirty to whom it did "
-        "not.",
-        "人数太少，不能下结论：发生与未发生的学生各需三十名。",
+        "Too few students for a verdict: that needs thirty to whom it happened and thirty to whom it did "
+        "not, and ten who were flagged.",
+        "人数太少，不能下结论：发生与未发生的学生各需三十名，被预警的需十名。",
     ),
 }
 SINGLE = {
@@ -132,23 +152,15 @@ DIFFERS = {
 }
 DIFFERENCE = Words(
     "{group.en} ({semester_name}, week {week}, {outcome.en}): {differs.en}: {difference} points (95% range "
-    "{low} to {high}), more than chance makes.",
-    "{group.zh}（{semester_name}第{week}周，{outcome.zh}）：{differs.zh}，相差{difference}个百分点（95%区间{low}至{high}），超出偶然。",
+    "{low} to {high}), {chance.en}.",
+    "{group.zh}（{semester_name}第{week}周，{outcome.zh}）：{differs.zh}，相差{difference}个百分点（95%区间{low}至{high}），{chance.zh}。",
 )
-ALIKE = Words(
-    "Flagged {rule.en}: between {kinds.en} the data show no difference of false alarms or missed students "
-    "that is more than chance.",
-    "{rule.zh}的预警：在{kinds.zh}之间，误报与漏报没有超出偶然的差别。",
-)
-KINDS = {
-    "gender": Words("girls and boys", "男生与女生"),
-    "boarding": Words("boarders and day students", "住校生与走读生"),
-    "cohort": Words("cohorts", "各届"),
-}
+BEYOND_CHANCE = Words("more than chance makes", "超出偶然")
+WITHIN_CHANCE = Words("no more than chance makes", "没有超出偶然")
 NOT_COMPARED = Words(
-    "Not known: that needs a finished semester with thirty students to whom it happened, and thirty to whom "
-    "it did not.",
-    "无法判断：需要一个已结束的学期，其中发生与未发生的学生各有三十名。",
+    f"Not known: groups are compared in week {WEEK} of a finished semester, with thirty students to whom it "
+    "happened, thirty to whom it did not, and ten in each group.",
+    f"无法判断：各类学生只在已结束学期的第{WEEK}周比较，需要发生与未发生的学生各三十名，每类各十名。",
 )
 OWN_EYE = Words(
     "Whether the list is fairer than your own eye is not known: nobody wrote down whom teachers would have "
@@ -163,7 +175,8 @@ NEVER_JUDGED = Words(
     "{indicators.en}: not judged in any finished semester.", "{indicators.zh}：在已结束的学期中从未判断过。"
 )
 STATUS_OF = Words(
-    "Whether they {outcome.en}: {status_en}{weeks.en}.", "{outcome.zh}：{status_zh}{weeks.zh}。"
+    "Whether students flagged {rule.en} {outcome.en}: {status_en}{weeks.en}.",
+    "{rule.zh}被预警的学生是否{outcome.zh}：{status_zh}{weeks.zh}。",
 )
 WEEKS_TO_WAIT = Words(", weeks to wait: {weeks}", "，还需{weeks}周")
 NO_SEMESTER = Words("Not known yet: no semester has been loaded.", "尚无法判断：还没有已加载的学期。")
@@ -171,6 +184,10 @@ OTHERS_JUDGED = Words(
     "Whether students flagged {rule.en} {outcome.en}: in no finished semester were the same indicators "
     "judged as today.",
     "{rule.zh}被预警的学生是否{outcome.zh}：已结束的学期没有用与现在相同的指标判断过。",
+)
+LIST_NOT_JUDGED = Words(
+    "The list as a whole cannot be judged yet: the answers are of its reasons.",
+    "名单整体还无法检验：以上答案只针对其中的原因。",
 )
 REASONS_PROVEN = Words("How each reason did in finished semesters", "各项原因在已结束学期的表现")
 #: How a reason of today's list did.
@@ -182,9 +199,13 @@ REASON = Words(
 REASON_SHARE = Words(
     " ({precision}%; of all students {base_rate}%)", "（{precision}%；全部学生为{base_rate}%）"
 )
+REASON_OF_NOBODY = Words(
+    "{indicator.en}: nobody had this reason in week {week} of {semester_name}.",
+    "{indicator.zh}：{semester_name}第{week}周没有学生因此被预警。",
+)
 REASON_NOT_JUDGED = Words(
-    "{indicator.en}: nobody had this reason in the weeks of finished semesters that can be judged.",
-    "{indicator.zh}：已结束学期中可判断的各周，没有学生因此被预警。",
+    "{indicator.en}: not judged in the weeks of finished semesters of which the outcome is known.",
+    "{indicator.zh}：在已结束学期中结果已知的各周未判断过。",
 )
 MEANING = Definition(
     TITLE,
@@ -193,25 +214,32 @@ MEANING = Definition(
         "what happened afterwards. Each rule is held against outcomes alone that it does not contain: "
         "reasons of attendance against failed courses, reasons of grades against chronic absence (by "
         "lessons after the week), levels against the next semester. A level is shown of weeks alone in "
-        "which the same indicators were judged as today. The range holds the true share in 95 of 100 cases.",
+        "which the same indicators were judged as today. The range holds the true share in 95 of 100 cases. "
+        "Better than chance: of the flagged students it happened to a larger share than of the others, and "
+        "the 95% range of the difference leaves out zero.",
         "用现行规则，按当时已知的数据，对已结束学期的每一周重新判断，再与之后实际发生的情况相比。每条规则只与它本身不包含的结果相比："
         "出勤原因与不及格相比，成绩原因与（该周之后按课时计的）长期缺勤相比，等级与下一学期相比。"
-        "等级只取与现在判断指标相同的各周。区间：真实比例有95%的可能在此范围内。比随机更准：曲线下面积的95%区间高于0.5。",
+        "等级只取与现在判断指标相同的各周。区间：真实比例有95%的可能在此范围内。比随机更准：被预警的学生中发生的比例高于未被预警的学生，且95%区间不含零。",
     ),
 )
-#: The indicators that are judged today, and of which rule each is.
+#: The indicators that are judged today of at least half of the students, and of which rule each is. A missing
+#: score is one of grades where it counts as zero points.
 TODAY = f"""
     {SHOWN},
-    areas AS (
-        SELECT
-            indicator,
-            if(area IN ('attendance', 'grades'), area || '_reasons', NULL) AS rule
-        FROM staging.stg_early_warning_rules WHERE school_id = $school_id
-    ),
     today AS (
-        SELECT DISTINCT indicator, level IN ('warning', 'at_risk') AS is_reason
+        SELECT indicator, max(area) AS today_area, bool_or(level IN ('warning', 'at_risk')) AS is_reason
         FROM marts.early_warning_indicator JOIN shown USING (school_id, semester_id)
         WHERE level IS NOT NULL AND has_left IS NOT TRUE
+        GROUP BY ALL
+        HAVING 2 * count(*) >= (
+            SELECT count(*) FROM marts.early_warning JOIN shown USING (school_id, semester_id)
+            WHERE has_left IS NOT TRUE
+        )
+    ),
+    areas AS (
+        SELECT indicator, coalesce(today_area, rules.area) || '_reasons' AS rule
+        FROM staging.stg_early_warning_rules AS rules LEFT JOIN today USING (indicator)
+        WHERE school_id = $school_id
     )
 """
 #: Of a rule and outcome the last finished semester, at the week nearest to WEEK, in which the same indicators
@@ -221,24 +249,16 @@ LAST_JUDGED = f"""
     judged_then AS (
         SELECT semester_id, week, outcome, rule AS indicator
         FROM marts.early_warning_backtest
-        WHERE school_id = $school_id AND rule_type = 'indicator' AND judged > 0
+        WHERE school_id = $school_id AND rule_type = 'indicator' AND 2 * judged >= students
     ),
     back_test AS (
         FROM marts.early_warning_backtest
         WHERE school_id = $school_id AND rule = $rule AND outcome = $outcome
     )
-    SELECT
-        back_test.*,
-        CASE
-            WHEN auc_low IS NULL OR least(with_outcome, students - with_outcome) < {FEWEST_OF_VERDICT}
-                THEN 'too few'
-            WHEN auc_low > 0.5 THEN 'better'
-            WHEN auc_high < 0.5 THEN 'worse'
-            ELSE 'not distinguishable'
-        END AS chance_verdict
+    SELECT back_test.*
     FROM back_test
     JOIN core.dim_semester USING (school_id, semester_id)
-    WHERE flagged > 0 AND with_outcome > 0 AND NOT is_contained AND NOT EXISTS (
+    WHERE judged > 0 AND with_outcome > 0 AND NOT is_contained AND NOT EXISTS (
         FROM areas
         WHERE (areas.rule = $rule OR $rule LIKE 'level%')
             AND (indicator IN (SELECT indicator FROM today)) <> (indicator IN (
@@ -250,24 +270,29 @@ LAST_JUDGED = f"""
     ORDER BY first_day DESC, abs(week - {WEEK}), week
     LIMIT 1
 """
+#: Without names of students, groups of few are left out, too. A kind of two groups has one comparison.
 GROUPS = """
-    SELECT *
+    SELECT *, count(*) OVER (PARTITION BY group_type) AS groups
     FROM marts.early_warning_backtest_group
-    WHERE school_id = $school_id AND semester_id = $semester_id AND rule = $rule AND outcome = $outcome
-        AND is_distinguishable IS NOT NULL AND group_code <> 'unknown'
+    WHERE school_id = $school_id AND semester_id = $semester_id AND week = $week AND rule = $rule
+        AND outcome = $outcome AND is_distinguishable IS NOT NULL AND ($names OR NOT is_suppressed)
     ORDER BY group_type, group_code
 """
 #: The first week in which each indicator of today was judged in any finished semester.
 FIRST_JUDGED = f"""
-    WITH {TODAY}
-    SELECT DISTINCT indicator, first FROM today LEFT JOIN (
-        SELECT rule AS indicator, min(week) AS first FROM marts.early_warning_backtest
-        WHERE school_id = $school_id AND judged > 0 GROUP BY ALL
-    ) USING (indicator)
-    WHERE coalesce(first > {WEEK}, true)
+    WITH {TODAY}, past AS (
+        UNPIVOT (
+            SELECT week, {", ".join(f"{name}_level AS {name}" for name in INDICATORS)}
+            FROM core.early_warning_week WHERE school_id = $school_id
+        ) ON {listed(tuple(INDICATORS))} INTO NAME indicator VALUE level
+    )
+    SELECT indicator, min(week) AS first
+    FROM today LEFT JOIN past USING (indicator)
+    GROUP BY indicator
+    HAVING coalesce(first > {WEEK}, true)
     ORDER BY first NULLS LAST, list_position({list(INDICATORS)}, indicator)
 """
-#: Of each reason of today's list the last finished semester in which somebody had it, and what happened.
+#: Of each reason of today's list the last finished semester in which it was judged, and what happened.
 REASONS = f"""
     WITH {TODAY}
     SELECT indicator, back_test.* EXCLUDE (school_id)
@@ -275,7 +300,7 @@ REASONS = f"""
     LEFT JOIN (
         SELECT back_test.*, first_day FROM marts.early_warning_backtest AS back_test
         JOIN core.dim_semester USING (school_id, semester_id)
-        WHERE back_test.school_id = $school_id AND flagged > 0 AND NOT is_contained
+        WHERE back_test.school_id = $school_id AND judged > 0 AND NOT is_contained
             AND list_contains({list(OUTCOMES)}, outcome)
     ) AS back_test ON rule = indicator
     WHERE is_reason
@@ -285,12 +310,13 @@ REASONS = f"""
     ) = 1
     ORDER BY list_position({list(INDICATORS)}, indicator)
 """
-#: Why an outcome cannot be judged: the reason that will pass first.
+#: Why an outcome cannot be judged: it can, of some semester; or the reason that will pass first.
 STATUS = """
     SELECT status, status_en, status_zh, weeks_missing
     FROM marts.early_warning_backtest_status
+    JOIN core.dim_semester USING (school_id, semester_id)
     WHERE school_id = $school_id AND outcome = $outcome
-    ORDER BY weeks_missing NULLS LAST, semester_id DESC
+    ORDER BY status <> 'ready', weeks_missing NULLS LAST, first_day DESC
     LIMIT 1
 """
 
@@ -327,7 +353,7 @@ SHEET = Sheet(
     query=f"""
         SELECT
             back_test.semester_name, week, rule, outcome, students, with_outcome, base_rate, flagged, hits,
-            best_single, single_hits, missed, false_alarms, {SHARES}
+            best_single, single_hits, missed, false_alarms, known_when, {SHARES}
         FROM marts.early_warning_backtest AS back_test
         JOIN core.dim_semester USING (school_id, semester_id)
         WHERE back_test.school_id = $school_id AND NOT is_contained AND judged > 0 AND week % 4 = 0
@@ -348,6 +374,7 @@ SHEET = Sheet(
         "single_hits": Column(Words("found by it alone", "仅看它可查出"), unit="students", places=1),
         "missed": Column(Words("Missed", "漏报"), unit="students"),
         "false_alarms": Column(Words("False alarms", "误报"), unit="students"),
+        "known_when": Column(Words("What was known", "当时已知的数据"), words=KNOWN_WHEN),
         **grouped(Words("Right, %", "命中率（%）"), **_share("precision")),
         **grouped(Words("Found, %", "查出率（%）"), **_share("recall")),
     },
@@ -362,16 +389,18 @@ class Answer:
     sentences: tuple[Words, ...]
 
 
-def came_true(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Answer, ...]:
+def came_true(con: duckdb.DuckDBPyConnection, school_id: int, *, names: bool) -> tuple[Answer, ...]:
     """The answers of the back-test of a school: how many talks were right, whom the list missed, whether
-    groups are treated alike, and what cannot be known."""
+    groups are treated alike, and what cannot be known. `names`: the page names students."""
     judged = [_judged(con, school_id, rule, outcome) for rule, outcome in JUDGED_BY]
     rows = [row for row in judged if row]
+    is_list_judged = not rows or any(row["of_rule"] == "level_warning" for row in rows)
+    not_known = (*_not_judged(con, school_id), *_not_yet(con, school_id, judged))
     answers = (
         Answer(RIGHT, tuple(sentence for row in rows for sentence in _right(row))),
         Answer(MISSED, tuple(_missed(row) for row in rows)),
-        Answer(FAIR, (*(_fair(con, rows) or [NOT_COMPARED]), OWN_EYE)),
-        Answer(NOT_KNOWN, (*_not_judged(con, school_id), *_not_yet(con, school_id, judged))),
+        Answer(FAIR, (*(tuple(_fair(con, rows, names=names)) or (NOT_COMPARED,)), OWN_EYE)),
+        Answer(NOT_KNOWN, not_known if is_list_judged else (LIST_NOT_JUDGED, *not_known)),
     )
     return tuple(answer for answer in answers if answer.sentences)
 
@@ -395,17 +424,21 @@ def _judged(con: duckdb.DuckDBPyConnection, school_id: int, rule: str, outcome: 
 
 
 def _right(row: Mapping[str, Any]) -> Iterable[Words]:
+    if not row["flagged"]:
+        yield _filled(NOBODY_FLAGGED, row)
+        return
     lot = row["flagged"] * row["with_outcome"] / row["students"]
     yield _filled(COUNTED, row)
+    if row["known_when"] in KNOWN:
+        yield KNOWN[row["known_when"]]
     yield _filled(BY_LOT, row, lot=f"{lot:.1f}")
     single = row["best_single"] and _in_sentence(_indicator(row["best_single"]))
     if single:
         yield _filled(BY_SINGLE, row, single=single, single_hits=f"{row['single_hits']:.1f}")
     if row["flagged"] >= FEWEST_OF_SHARE:
-        shares = {"talks": row["precision"], "low": row["precision_low"], "high": row["precision_high"]}
-        yield _filled(
-            OF_TWENTY, row, **{name: f"{TALKS * share / 100:.0f}" for name, share in shares.items()}
-        )
+        shares = {"precision": row["precision"], "low": row["precision_low"], "high": row["precision_high"]}
+        percents = {name: f"{share:.0f}" for name, share in shares.items()}
+        yield _filled(OF_TWENTY, {}, **percents, talks=f"{TALKS * row['precision'] / 100:.0f}")
     yield CHANCE[row["chance_verdict"]]
     if row["verdict"] in SINGLE and single:
         yield _filled(SINGLE[row["verdict"]], {}, single=single)
@@ -419,49 +452,50 @@ def _missed(row: Mapping[str, Any]) -> Words:
     return _filled(OF_NEEDED, row, share=share)
 
 
-def _fair(con: duckdb.DuckDBPyConnection, rows: Iterable[Mapping[str, Any]]) -> list[Words]:
-    """Which groups differ, and between which kinds of groups nothing more than chance is seen."""
-    sentences = []
+def _fair(
+    con: duckdb.DuckDBPyConnection, rows: Iterable[Mapping[str, Any]], *, names: bool
+) -> Iterable[Words]:
+    """Of each kind of groups those that differ, or else the group that differs most."""
     for row in rows:
         if row["chance_verdict"] == "too few":
             continue
-        parameters = {name: row[name] for name in ("school_id", "semester_id")}
-        parameters |= {"rule": row["of_rule"], "outcome": row["key"]}
-        alike = []
-        for kind, groups in groupby(records(con, GROUPS, parameters), key=lambda group: group["group_type"]):
+        parameters = {name: row[name] for name in ("school_id", "semester_id", "week")}
+        parameters |= {"rule": row["of_rule"], "outcome": row["key"], "names": names}
+        for _, kind in groupby(records(con, GROUPS, parameters), key=lambda group: group["group_type"]):
+            groups = [group for group in kind if _compared_share(group) and group["group_code"] != "unknown"]
             differing = [group for group in groups if group["is_distinguishable"]]
-            sentences += [_difference(row, group) for group in _without_mirror(differing)]
-            if not differing:
-                alike.append(KINDS[kind])
-        if alike:
-            sentences.append(_filled(ALIKE, row, kinds=joined(alike)))
-    return sentences
+            if not differing or groups[0]["groups"] == 2:
+                # Of two groups, that of which there is more of what differs.
+                differing = sorted(differing or groups, key=_difference_of)[-1:]
+            yield from (_difference(row, group) for group in differing)
 
 
-def _without_mirror(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of two groups that are compared with each other, the group with more of what differs."""
-    if len(groups) != 2:
-        return groups
-    share = _differing_share(groups[0])
-    return [max(groups, key=lambda group: group[f"{share}_difference"])]
+def _compared_share(group: Mapping[str, Any]) -> str | None:
+    """The share by which a group differs most surely from the others; None: too few for any."""
+    shares = [share for share in DIFFERS if group[f"{share}_p_value"] is not None]
+    return min(shares, key=lambda share: group[f"{share}_p_value"], default=None)
 
 
-def _differing_share(group: Mapping[str, Any]) -> str:
-    return min(DIFFERS, key=lambda share: (group[f"{share}_p_value"] is None, group[f"{share}_p_value"]))
+def _difference_of(group: Mapping[str, Any]) -> Decimal:
+    difference = group[f"{_compared_share(group)}_difference"]
+    return Decimal(difference) if group["groups"] == 2 else abs(Decimal(difference))
 
 
 def _difference(row: Mapping[str, Any], group: Mapping[str, Any]) -> Words:
-    share = _differing_share(group)
-    difference = group[f"{share}_difference"]
+    share = _compared_share(group)
+    assert share is not None
+    difference, of_group = group[f"{share}_difference"], group[share]
     name = Words(group["group_en"], group["group_zh"])
-    of_group = group[share]
-    differs = _filled(
-        DIFFERS[share], row, group=name, of_group=f"{of_group:.0f}", elsewhere=f"{of_group - difference:.0f}"
-    )
+    shares = {"of_group": f"{of_group:.0f}", "elsewhere": f"{of_group - difference:.0f}"}
     limits = {end: f"{group[f'{share}_difference_{end}']:+.0f}" for end in ("low", "high")}
-    week = {"week": group["week"]}
     return _filled(
-        DIFFERENCE, {**row, **week}, group=name, differs=differs, difference=f"{difference:+.0f}", **limits
+        DIFFERENCE,
+        row,
+        group=name,
+        differs=_filled(DIFFERS[share], row, group=name, **shares),
+        difference=f"{difference:+.0f}",
+        chance=BEYOND_CHANCE if group["is_distinguishable"] else WITHIN_CHANCE,
+        **limits,
     )
 
 
@@ -480,26 +514,27 @@ def _not_yet(
     for (rule, outcome), row in zip(JUDGED_BY, judged, strict=True):
         if row:
             continue
-        words = {"rule": FLAGGED_FOR[rule], "outcome": HAPPENED[outcome]}
+        texts = {"rule": FLAGGED_FOR[rule], "outcome": HAPPENED[outcome]}
         status = next(iter(records(con, STATUS, {"school_id": school_id, "outcome": outcome})), None)
         if status is None:
             yield NO_SEMESTER
             return
         if status["status"] == "ready":
-            yield _filled(OTHERS_JUDGED, words)
+            yield _filled(OTHERS_JUDGED, texts)
             continue
         weeks = (
             _filled(WEEKS_TO_WAIT, {}, weeks=status["weeks_missing"])
             if status["weeks_missing"]
             else Words("", "")
         )
-        yield _filled(STATUS_OF, status, **words, weeks=weeks)
+        yield _filled(STATUS_OF, status, **texts, weeks=weeks)
 
 
 def _reason(row: Mapping[str, Any]) -> Words:
     indicator = _indicator(row["indicator"])
-    if row["flagged"] is None:
-        return _filled(REASON_NOT_JUDGED, {}, indicator=indicator)
+    if not row["flagged"]:
+        text = REASON_NOT_JUDGED if row["flagged"] is None else REASON_OF_NOBODY
+        return _filled(text, row, indicator=indicator)
     share = Words("", "")
     if row["flagged"] >= FEWEST_OF_SHARE:
         share = _filled(REASON_SHARE, {name: f"{row[name]:.0f}" for name in ("precision", "base_rate")})
@@ -509,14 +544,14 @@ def _reason(row: Mapping[str, Any]) -> Words:
 
 def _indicator(name: str) -> Words:
     """The name of an indicator without its unit."""
-    words = INDICATORS[name]
-    return Words(words.en.partition(",")[0], words.zh.partition("（")[0])
+    label = INDICATORS[name]
+    return Words(label.en.partition(",")[0], label.zh.partition("（")[0])
 
 
-def _in_sentence(words: Words) -> Words:
-    return Words(words.en.lower(), words.zh)
+def _in_sentence(label: Words) -> Words:
+    return Words(label.en.lower(), label.zh)
 
 
-def _filled(words: Words, row: Mapping[str, Any], **values: Any) -> Words:
+def _filled(template: Words, row: Mapping[str, Any], **values: Any) -> Words:
     names = {**row, **values}
-    return Words(words.en.format(**names), words.zh.format(**names))
+    return Words(template.en.format(**names), template.zh.format(**names))

@@ -218,11 +218,14 @@ EVERYBODY = Sheet(
     about=Words(
         "One row a student, class by class: the level, and the seven values behind it. Only falls are shown "
         "as changes. The change in the cohort counts usual spreads. Provisional: a reason depends on "
-        "unpublished grades. Chances: by what finished semesters of the school teach; they order students "
-        "within a level and decide nothing. Empty where they have not done better than the best single "
-        "number.",
+        "unpublished grades. Chances: by what happened in finished semesters of this school, or of all "
+        "schools of the file where that foretells better; of courses without a published grade. They order "
+        "students within a level and decide nothing. Empty where they have not done better than the best "
+        "single number for students whom they had not seen: of another semester, or with a single one, of "
+        "the same.",
         "每名学生一行，按班级排列：预警等级，以及判断所依据的七项指标。变化只列下降；届内变化以通常差距的倍数表示。"
-        "暂定：部分原因所依据的成绩尚未发布。可能性：由本校已结束的学期推算，只用于同一等级内排序，不作任何决定；"
+        "暂定：部分原因所依据的成绩尚未发布。可能性：由本校（或在更准时由文件中所有学校）已结束的学期推算，"
+        "只计成绩尚未发布的课程；只用于同一等级内排序，不作任何决定。对未参与推算的学生（其他学期的；只有一个学期时为同学期的）"
         "没有证明比最好的单项更准时留空。",
     ),
     query=f"""
@@ -455,14 +458,15 @@ def students(language: Language) -> Sheet:
     return Sheet(
         name=Words("Students", "学生"),
         about=Words(
-            "The students who need attention, a page a class: new this week first, then at risk, then with a "
-            "warning, the most reasons first. Talk to these students; watching the others is enough. Since: "
-            "the week at whose end the level was published first. A reason has the value and its limit. "
-            "Provisional: some grades are not published yet. Absences left: further missed lessons that make "
-            "the student chronically absent. Absences that have a pattern are hardly chance. Talk on and "
-            "Note are for you to fill in: the file can be loaded into the log of talks. Students who "
-            f"are not listed are well; the sheet {VALUES.en} has all students.",
-            "需要关注的学生，每班一页：本周新增的排在最前，其次高风险、预警，原因多的排在前面。这两级需要谈话，“关注”暂不需要。"
+            "The students who need attention, a page a class: new this week first, then at risk, then with "
+            "a warning; within a level by the score where it has proven itself, then the most reasons "
+            "first. Talk to these students; watching the others is enough. Since: the week at whose end "
+            "the level was published first. A reason has the value and its limit. Provisional: some grades "
+            "are not published yet. Absences left: further missed lessons that make the student "
+            "chronically absent. Absences that have a pattern are hardly chance. Talk on and Note are for "
+            "you to fill in: the file can be loaded into the log of talks. Students who are not listed are "
+            f"well; the sheet {VALUES.en} has all students.",
+            "需要关注的学生，每班一页：本周新增的排在最前，其次高风险、预警；同级中先按评分（仅在已证明有效时），再按原因多少排列。这两级需要谈话，“关注”暂不需要。"
             "“起始时间”是首次发布该等级的教学周。原因中写明数值和界限；“暂定”表示部分成绩尚未发布。"
             "距长期缺勤：再缺多少节课即达到长期缺勤标准。有规律的缺勤难以用偶然解释。“谈话日期”和“谈话备注”由教师填写，填写后的文件可重新加载。"
             f"未列出的学生情况正常；全部学生见“{VALUES.zh}”。",

@@ -146,10 +146,11 @@ NOT_DELETED = "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_
 SCORE = """LEFT JOIN (
     SELECT school_id, semester_id, student_id, failed_chance, chronic_chance FROM marts.early_warning_score
 ) AS score USING (school_id, semester_id, student_id)"""
-#: By language, SQL for the reasons of a student; those of a semester that is over say so.
+#: By language, SQL for the reasons of a student; each of a semester that is over says so.
 REASON_TEXTS = {
-    "en": "reasons_en || if(is_complete, '; from last semester', '')",
-    "zh": "reasons_zh || if(is_complete, '；上学期', '')",
+    "en": "if(is_complete, replace(reasons_en, '; ', ', from last semester; ') || ', from last semester', "
+    "reasons_en)",
+    "zh": "if(is_complete, replace(reasons_zh, '；', '，来自上学期；') || '，来自上学期', reasons_zh)",
 }
 #: The day of the last talk or measure of a student in the semester; null: the school has written none down.
 LAST_INTERVENTION = """LEFT JOIN (

@@ -413,6 +413,10 @@ CAME_TRUE = """
             WHEN 'has_left' THEN 'Left by the end of the next semester'
         END,
         students, with_outcome, base_rate, flagged, hits, best_single, single_hits, missed, false_alarms,
+        CASE known_when
+            WHEN 'recorded' THEN 'stored here then' WHEN 'dated' THEN 'by the platform''s times'
+            WHEN 'assumed' THEN 'partly assumed'
+        END,
         CASE WHEN flagged > 9 THEN "precision" END, CASE WHEN flagged > 9 THEN precision_low END,
         CASE WHEN flagged > 9 THEN precision_high END, CASE WHEN with_outcome > 9 THEN recall END,
         CASE WHEN with_outcome > 9 THEN recall_low END, CASE WHEN with_outcome > 9 THEN recall_high END

@@ -56,11 +56,10 @@ def test_a_head_can_tell_the_worlds_apart(written: Callable[[World], dict[str, P
     board = came_true(files["board"])
     assert (BETTER in board) == (world != "means nothing")
     assert (NOT_SHOWN in board) == (world == "means nothing")
-    unfair = re.search(
-        r"Boys \(S20, week 8.*?Of those who did not, (\d+)% .* and (\d+)% of the others", board
+    [(group, verdict)] = re.findall(
+        r"(Boys|Girls) \(S20, week 8[^.]*?\), (no more|more) than chance makes", board
     )
-    assert bool(unfair) == (world == "biased")
-    assert ("between girls and boys the data show no difference" in board) == (world != "biased")
+    assert (group, verdict) == ("Boys", "more") if world == "biased" else verdict == "no more"
     assert "own eye is not known" in board
     assert share_of_right(files["early_warning"]) == pytest.approx(RIGHT[world], abs=9)
 

@@ -19,6 +19,8 @@ OF_DOUBLES = {
     "attendance_student_pattern": {"/": 2},
     "early_warning_backtest": {"/": 24},
     "early_warning_backtest_group": {"/": 1},
+    "early_warning_score": {"/": 2},
+    "early_warning_score_calibration": {"avg": 1},
     "grade_class_against_cohort": {"/": 7},
     "grade_class_exam_coursework": {"/": 5},
     "grade_publication_lag": {"round": 1},
