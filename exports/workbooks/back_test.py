@@ -174,16 +174,14 @@ NOT_JUDGED = Words(
 NEVER_JUDGED = Words(
     "{indicators.en}: not judged in any finished semester.", "{indicators.zh}：在已结束的学期中从未判断过。"
 )
-STATUS_OF = Words(
-    "Whether students flagged {rule.en} {outcome.en}: {status_en}{weeks.en}.",
-    "{rule.zh}被预警的学生是否{outcome.zh}：{status_zh}{weeks.zh}。",
-)
+#: A rule and an outcome by which it cannot be judged, and why: several that have the reason in common.
+CASE = Words("{rule.en} {outcome.en}", "{rule.zh}被预警的学生是否{outcome.zh}")
+STATUS_OF = Words("Whether students flagged {cases.en}: {status.en}.", "{cases.zh}：{status.zh}。")
 WEEKS_TO_WAIT = Words(", weeks to wait: {weeks}", "，还需{weeks}周")
 NO_SEMESTER = Words("Not known yet: no semester has been loaded.", "尚无法判断：还没有已加载的学期。")
 OTHERS_JUDGED = Words(
-    "Whether students flagged {rule.en} {outcome.en}: in no finished semester were the same indicators "
-    "judged as today.",
-    "{rule.zh}被预警的学生是否{outcome.zh}：已结束的学期没有用与现在相同的指标判断过。",
+    "in no finished semester were the same indicators judged as today",
+    "已结束的学期没有用与现在相同的指标判断过",
 )
 LIST_NOT_JUDGED = Words(
     "The list as a whole cannot be judged yet: the answers are of its reasons.",
@@ -510,24 +508,25 @@ def _not_judged(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterable[Word
 def _not_yet(
     con: duckdb.DuckDBPyConnection, school_id: int, judged: Iterable[Mapping[str, Any] | None]
 ) -> Iterable[Words]:
-    """Why a rule cannot be judged by an outcome yet, and for how many weeks."""
+    """Why rules cannot be judged by an outcome yet, and for how many weeks."""
+    cases: dict[Words, list[Words]] = {}
     for (rule, outcome), row in zip(JUDGED_BY, judged, strict=True):
-        if row:
-            continue
-        texts = {"rule": FLAGGED_FOR[rule], "outcome": HAPPENED[outcome]}
         status = next(iter(records(con, STATUS, {"school_id": school_id, "outcome": outcome})), None)
         if status is None:
-            yield NO_SEMESTER
-            return
-        if status["status"] == "ready":
-            yield _filled(OTHERS_JUDGED, texts)
-            continue
-        weeks = (
-            _filled(WEEKS_TO_WAIT, {}, weeks=status["weeks_missing"])
-            if status["weeks_missing"]
-            else Words("", "")
-        )
-        yield _filled(STATUS_OF, status, **texts, weeks=weeks)
+            return (NO_SEMESTER,)
+        if not row:
+            case = _filled(CASE, {}, rule=FLAGGED_FOR[rule], outcome=HAPPENED[outcome])
+            cases.setdefault(_status(status), []).append(case)
+    return [
+        _filled(STATUS_OF, {}, cases=joined(of_status), status=status) for status, of_status in cases.items()
+    ]
+
+
+def _status(row: Mapping[str, Any]) -> Words:
+    if row["status"] == "ready":
+        return OTHERS_JUDGED
+    weeks = _filled(WEEKS_TO_WAIT, {}, weeks=row["weeks_missing"]) if row["weeks_missing"] else Words("", "")
+    return Words(row["status_en"] + weeks.en, row["status_zh"] + weeks.zh)
 
 
 def _reason(row: Mapping[str, Any]) -> Words:

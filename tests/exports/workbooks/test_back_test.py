@@ -342,8 +342,9 @@ def test_a_young_school_reads_how_long_to_wait(con: duckdb.DuckDBPyConnection) -
         words = {"status_en": "The semester is not over", "status_zh": "学期未结束", "weeks_missing": 9}
         insert(con, "marts.early_warning_backtest_status", row | words)
     [_, unknown] = list(came_true(con, 1, names=False))
-    assert unknown.sentences[0].en == (
-        "Whether students flagged for attendance failed two courses or more afterwards: The semester is not "
-        "over, weeks to wait: 9."
-    )
-    assert unknown.sentences[0].zh == "因出勤被预警的学生是否之后两门及以上不及格：学期未结束，还需9周。"
+    assert [sentence.en for sentence in unknown.sentences] == [
+        "Whether students flagged for attendance failed two courses or more afterwards, for grades were "
+        "chronically absent afterwards, with a warning or at risk failed a course in the next semester, with "
+        "a warning or at risk left by the end of the next semester: The semester is not over, weeks to wait: 9."
+    ]
+    assert unknown.sentences[0].zh.endswith("是否到下学期末离校：学期未结束，还需9周。")
