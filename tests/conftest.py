@@ -117,6 +117,7 @@ SLOW = (
     "tests/warehouse/models/exports/test_nightly_site.py",
     "tests/warehouse/models/exports/test_site.py",
     "tests/warehouse/models/marts/early_warning/test_backtest.py",
+    "tests/warehouse/models/marts/early_warning/test_known_when.py",
     "tests/warehouse/models/marts/early_warning/test_early_warning_history.py",
     "tests/warehouse/models/marts/test_credit_readings.py",
     "tests/warehouse/models/marts/test_grade_levels.py",

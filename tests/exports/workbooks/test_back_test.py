@@ -345,6 +345,7 @@ def test_a_young_school_reads_how_long_to_wait(con: duckdb.DuckDBPyConnection) -
     assert [sentence.en for sentence in unknown.sentences] == [
         "Whether students flagged for attendance failed two courses or more afterwards, for grades were "
         "chronically absent afterwards, with a warning or at risk failed a course in the next semester, with "
-        "a warning or at risk left by the end of the next semester: The semester is not over, weeks to wait: 9."
+        "a warning or at risk left by the end of the next semester: The semester is not over, "
+        "weeks to wait: 9."
     ]
     assert unknown.sentences[0].zh.endswith("是否到下学期末离校：学期未结束，还需9周。")

@@ -287,6 +287,8 @@ def test_a_server_is_where_address_or_option_says(
 
 def test_servers_without_a_network_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendered_district, "NETWORKS", {"school.example": "203.0.113.7/32"})
+    # Tests that ran before may have named a store.
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     url = f"postgresql+psycopg2://campus:{SECRET}@pg.example/campus"
     refused = render(tmp_path, monkeypatch, WITHOUT_HOME, CAMPUS_LAKE=LAKE, DAGSTER_POSTGRES_URL=url)
     assert refused.exit_code == 2
