@@ -209,6 +209,16 @@
     )
 {%- endmacro %}
 
+{#- When a resource of each semester was loaded first. -#}
+{% macro first_loads(resource) -%}
+    select school_id, semester_id, min(seen_at) as loaded_at
+        from {{ ref('stg_changes') }}
+        where
+            resource = '{{ resource }}'
+            and op = 'loaded'
+        group by school_id, semester_id
+{%- endmacro %}
+
 {#-
     The CTE `scores`: a row a student and week of the CTE `there`, with the scores that were expected and settled at the end of
     the week; and `items` with the day on which each begins. doubt: 0, or 2 assumed.
@@ -255,12 +265,7 @@
     ),
 
     score_loads as (
-        select school_id, semester_id, min(seen_at) as loaded_at
-        from {{ ref('stg_changes') }}
-        where
-            resource = 'scores'
-            and op = 'loaded'
-        group by school_id, semester_id
+        {{ first_loads('scores') }}
     ),
 
     scores_ever as (
@@ -700,12 +705,7 @@
     ),
 
     grade_loads as (
-        select school_id, semester_id, min(seen_at) as loaded_at
-        from {{ ref('stg_changes') }}
-        where
-            resource = 'grades'
-            and op = 'loaded'
-        group by school_id, semester_id
+        {{ first_loads('grades') }}
     ),
 
     -- Grades that were there at the first load: the platform's own time of the last change says from when each is so.
