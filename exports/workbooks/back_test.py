@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from exports.figures import EMPTY
 from exports.source import joined, records
 from exports.spreadsheet.sheets import Column, Definition, Sheet, Words
 from exports.workbooks.queries import SHOWN
@@ -93,7 +94,7 @@ KNOWN_WHEN = {
     "assumed": Words("partly assumed", "部分推定"),
 }
 #: How it is known what was known in the week.
-KNOWN = {
+CERTAINTY = {
     "assumed": Words(
         "Part of what was known in that week is assumed, since the platform does not tell when it was "
         "entered.",
@@ -427,16 +428,15 @@ def _right(row: Mapping[str, Any]) -> Iterable[Words]:
         return
     lot = row["flagged"] * row["with_outcome"] / row["students"]
     yield _filled(COUNTED, row)
-    if row["known_when"] in KNOWN:
-        yield KNOWN[row["known_when"]]
+    if row["known_when"] in CERTAINTY:
+        yield CERTAINTY[row["known_when"]]
     yield _filled(BY_LOT, row, lot=f"{lot:.1f}")
     single = row["best_single"] and _in_sentence(_indicator(row["best_single"]))
     if single:
         yield _filled(BY_SINGLE, row, single=single, single_hits=f"{row['single_hits']:.1f}")
     if row["flagged"] >= FEWEST_OF_SHARE:
-        shares = {"precision": row["precision"], "low": row["precision_low"], "high": row["precision_high"]}
-        percents = {name: f"{share:.0f}" for name, share in shares.items()}
-        yield _filled(OF_TWENTY, {}, **percents, talks=f"{TALKS * row['precision'] / 100:.0f}")
+        talks = f"{TALKS * row['precision'] / 100:.0f}"
+        yield _filled(OF_TWENTY, _percents(row, "precision"), talks=talks)
     yield CHANCE[row["chance_verdict"]]
     if row["verdict"] in SINGLE and single:
         yield _filled(SINGLE[row["verdict"]], {}, single=single)
@@ -444,10 +444,14 @@ def _right(row: Mapping[str, Any]) -> Iterable[Words]:
 
 def _missed(row: Mapping[str, Any]) -> Words:
     if row["with_outcome"] < FEWEST_OF_SHARE:
-        return _filled(OF_NEEDED, row, share=Words("", ""))
-    shares = {"recall": row["recall"], "low": row["recall_low"], "high": row["recall_high"]}
-    share = _filled(FOUND_SHARE, {}, **{name: f"{value:.0f}" for name, value in shares.items()})
-    return _filled(OF_NEEDED, row, share=share)
+        return _filled(OF_NEEDED, row, share=EMPTY)
+    return _filled(OF_NEEDED, row, share=_filled(FOUND_SHARE, _percents(row, "recall")))
+
+
+def _percents(row: Mapping[str, Any], share: str) -> dict[str, str]:
+    """A share and the ends of its range, in whole percents."""
+    columns = {share: share, "low": f"{share}_low", "high": f"{share}_high"}
+    return {name: f"{row[column]:.0f}" for name, column in columns.items()}
 
 
 def _fair(
@@ -511,12 +515,13 @@ def _not_yet(
     """Why rules cannot be judged by an outcome yet, and for how many weeks."""
     cases: dict[Words, list[Words]] = {}
     for (rule, outcome), row in zip(JUDGED_BY, judged, strict=True):
+        if row:
+            continue
         status = next(iter(records(con, STATUS, {"school_id": school_id, "outcome": outcome})), None)
         if status is None:
             return (NO_SEMESTER,)
-        if not row:
-            case = _filled(CASE, {}, rule=FLAGGED_FOR[rule], outcome=HAPPENED[outcome])
-            cases.setdefault(_status(status), []).append(case)
+        case = _filled(CASE, {}, rule=FLAGGED_FOR[rule], outcome=HAPPENED[outcome])
+        cases.setdefault(_status(status), []).append(case)
     return [
         _filled(STATUS_OF, {}, cases=joined(of_status), status=status) for status, of_status in cases.items()
     ]
@@ -525,7 +530,7 @@ def _not_yet(
 def _status(row: Mapping[str, Any]) -> Words:
     if row["status"] == "ready":
         return OTHERS_JUDGED
-    weeks = _filled(WEEKS_TO_WAIT, {}, weeks=row["weeks_missing"]) if row["weeks_missing"] else Words("", "")
+    weeks = _filled(WEEKS_TO_WAIT, {}, weeks=row["weeks_missing"]) if row["weeks_missing"] else EMPTY
     return Words(row["status_en"] + weeks.en, row["status_zh"] + weeks.zh)
 
 
@@ -534,7 +539,7 @@ def _reason(row: Mapping[str, Any]) -> Words:
     if not row["flagged"]:
         text = REASON_NOT_JUDGED if row["flagged"] is None else REASON_OF_NOBODY
         return _filled(text, row, indicator=indicator)
-    share = Words("", "")
+    share = EMPTY
     if row["flagged"] >= FEWEST_OF_SHARE:
         share = _filled(REASON_SHARE, {name: f"{row[name]:.0f}" for name in ("precision", "base_rate")})
     texts = {"indicator": indicator, "outcome": HAPPENED[row["outcome"]], "share": share}

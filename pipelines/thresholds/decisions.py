@@ -10,9 +10,10 @@ from typing import Any
 import duckdb
 
 from exports.source import records
+from exports.workbooks.back_test import FEWEST_OF_SHARE
 from exports.workbooks.terms import INDICATORS
 from pipelines.thresholds.back_test import LAST_CLOSED, PAIRS, point_label
-from pipelines.thresholds.flags import FEWEST_OF_SHARE, wilson
+from pipelines.thresholds.flags import wilson
 
 #: The outcomes that a level contains, with the labels of the area that does not, and of the outcome.
 OUTCOMES = {outcome: labels for (rule, outcome), labels in PAIRS.items() if rule != "level_warning"}

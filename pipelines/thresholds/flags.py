@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from exports.workbooks.back_test import FEWEST_OF_SHARE
+
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
-#: The fewest students of a share.
-FEWEST_OF_SHARE = 10
 TOO_FEW = "too few"
 
 

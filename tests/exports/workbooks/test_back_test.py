@@ -7,10 +7,10 @@ import duckdb
 import pytest
 
 from exports.workbooks.back_test import (
+    CERTAINTY,
     CHANCE,
     FAIR,
     HAPPENED,
-    KNOWN,
     LIST_NOT_JUDGED,
     MISSED,
     NOT_COMPARED,
@@ -182,7 +182,7 @@ def test_the_verdict_of_the_mart_is_said(con: duckdb.DuckDBPyConnection, verdict
 
 def test_what_is_assumed_is_said(con: duckdb.DuckDBPyConnection) -> None:
     week(con, 20, 8, known_when="assumed")
-    assert KNOWN["assumed"].en in answers(con)[RIGHT.en]
+    assert CERTAINTY["assumed"].en in answers(con)[RIGHT.en]
 
 
 def test_a_week_in_which_nobody_was_flagged_stays_the_week(con: duckdb.DuckDBPyConnection) -> None:

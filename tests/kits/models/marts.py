@@ -25,6 +25,13 @@ def mart(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any
     return connection.sql(query).pl().to_dicts()
 
 
+def make(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Make models anew by their own queries, as dbt compiled them, in this order."""
+    for name in names:
+        node = compiled()["nodes"][f"model.campus.{name}"]
+        connection.execute(f"create or replace table {node['schema']}.{name} as {node['compiled_code']}")
+
+
 def macros(*files: str) -> Any:
     """The macros of some files (without .sql), as dbt would render them."""
     source = "".join((PROJECT / "macros" / f"{file}.sql").read_text(encoding="utf-8") for file in files)

@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 import duckdb
 import numpy as np
-import polars as pl
 
-from warehouse.publish.models.dbt_project import compiled
+from tests.kits.models.marts import insert, make
 
 World = Literal["works", "means nothing", "biased"]
 Table = Sequence[Mapping[str, Any]]
@@ -110,12 +109,9 @@ def fill(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
     """Insert rows of `core` and of MARTS into a cleared file, and make the models of the back-test."""
     for name, rows in tables.items():
         if rows:
-            con.register("rows", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
-            con.execute(f"INSERT INTO {'marts' if name in MARTS else 'core'}.{name} BY NAME FROM rows")
+            insert(con, name, rows, "marts" if name in MARTS else "core")
     con.execute(MARKS)
-    for name in MODELS:
-        node = compiled()["nodes"][f"model.campus.{name}"]
-        con.execute(f"CREATE OR REPLACE TABLE {node['schema']}.{name} AS {node['compiled_code']}")
+    make(con, MODELS)
 
 
 def semester_row(semester_id: int, first_day: date, *, is_over: bool) -> dict[str, Any]:

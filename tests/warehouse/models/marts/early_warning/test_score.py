@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from tests.kits.models.builds import Build
+from tests.kits.models.marts import make
 from warehouse.publish.lineage import compiled_lineage
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
@@ -41,21 +42,17 @@ def school(
             connection.execute(f"delete from {table}")
         connection.execute("begin")
 
-        def make(**tables: pl.DataFrame) -> duckdb.DuckDBPyConnection:
+        def make_score(**tables: pl.DataFrame) -> duckdb.DuckDBPyConnection:
             connection.execute("rollback")
             connection.execute("begin")
             for name, rows in tables.items():
                 schema = "marts" if name in ("early_warning", "grade_student_semester") else "core"
                 connection.register("rows", rows.to_arrow())
                 connection.execute(f"insert into {schema}.{name} by name from rows")
-            for name in MODELS:
-                node = compiled()["nodes"][f"model.campus.{name}"]
-                connection.execute(
-                    f"create or replace table {node['schema']}.{name} as {node['compiled_code']}"
-                )
+            make(connection, MODELS)
             return connection
 
-        yield make
+        yield make_score
 
 
 def _world(
