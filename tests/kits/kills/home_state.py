@@ -37,6 +37,7 @@ OF_THE_SYNC = {
     "since",
     "started_at",
     "state",
+    "stored_at",
     "sync_id",
     "synced_at",
     "retired_since",
