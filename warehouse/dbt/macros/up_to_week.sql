@@ -643,8 +643,8 @@
 {%- endmacro %}
 
 {#-
-    The CTE `grades`: a row a student and week of the CTE `there`, with the grades as they were known at the end of the week;
-    and `grade_doubts`: the students and weeks of whom a grade may have had another value.
+    The CTE `grades`: a row a student and week of the CTE `there`, with the grades as they were known at the end of the week.
+    `grade_doubts`: the students and weeks of whom a grade may have had another value; `cohort_doubts`: the cohorts of such.
 -#}
 {% macro grades_up_to_week() -%}
     {%- set score_percent = percent('versions.real_score', 'facts.full_score', places=6, digits=18) -%}
@@ -854,6 +854,24 @@
             and points.week = grades.week
             and points.assessment_id = grades.assessment_id
         group by grades.school_id, grades.semester_id, grades.week, grades.student_id
+    ),
+
+    -- A z score rests on the grades of the whole cohort.
+    cohort_doubts as (
+        select distinct
+            doubtful.school_id,
+            doubtful.semester_id,
+            doubtful.week,
+            students.cohort_id
+        from (
+            select school_id, semester_id, week, student_id from grade_sums where doubt = 2
+            union
+            select school_id, semester_id, week, student_id from grade_doubts
+        ) as doubtful
+        inner join students
+            on students.school_id = doubtful.school_id
+            and students.semester_id = doubtful.semester_id
+            and students.student_id = doubtful.student_id
     ),
 
     grade_means as (

@@ -1,4 +1,4 @@
--- Grain: school, closed semester, student with a membership of a course class or a mark of attendance in it.
+-- Grain: school, closed semester, student with a membership of a course class or a mark of attendance in it, also a past one.
 -- Rules: what the back-test of early warning uses of a student beside the semester itself.
 --   earlier_z_score: of the student's last semester with one before this; earlier_failed_courses: the same.
 --   earlier_changed_on: the last day on which a class grade of an earlier semester, of any student of the cohort, is known
@@ -7,8 +7,8 @@
 --     then. failed_next: at least one failed course in the next semester; null before that is over.
 --   left_on: the day on which the student left, up to the end of the next semester. is_leaving_known: false before the
 --     next semester begins, and of a cohort of which more than half have left by its end, since it has graduated.
--- Source: core.dim_student, core.bridge_class_student, marts.attendance_student_day,
---   marts.grade_student_semester, marts.grade_history.
+-- Source: core.dim_student, core.bridge_class_student, core.attendance_past,
+--   marts.attendance_student_day, marts.grade_student_semester, marts.grade_history.
 with semesters as (
     select * from {{ ref('dim_semester') }}
 ),
@@ -27,7 +27,9 @@ present as (
     union
     select school_id, semester_id, student_id
     from {{ ref('attendance_student_day') }}
-    where recorded > 0
+    union
+    select school_id, semester_id, student_id
+    from {{ ref('attendance_past') }}
 ),
 
 grades as (

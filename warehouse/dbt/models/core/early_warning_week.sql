@@ -29,7 +29,8 @@
 --                scores were loaded by then: it may be new, or have another full score. An item with scores and without
 --                a part that had begun or was stored by then may have had no parts. A class grade of an earlier semester
 --                of the cohort changed after the day. A membership has no day of joining, and was not stored by then.
---                Before the first load: the student has left by now
+--                Before the first load: the student has left by now. And what rests on others is assumed if theirs is: a
+--                score_drop, a warning that only the worst of a cohort get, and an is_worst_tenth that others could move
 --     dated      something of it was not stored here by then, and the platform's own times say so; so before the first
 --                load of memberships, attendance or the semester's scores (core.known_since, quality.changes)
 --     recorded   all of it was stored here
@@ -161,6 +162,7 @@ indicators as (
         there.semester_id,
         there.week,
         there.student_id,
+        students.cohort_id,
         attendance.attendance_rate,
         {{ decline('-attendance.attendance_rate_change') }} as attendance_drop,
         attendance.lateness_rate,
@@ -187,9 +189,16 @@ indicators as (
                     grades.doubt,
                     scores.doubt,
                     if(score_loads.loaded_at > there.ends_on, 1, 0),
-                    if(doubts.week is not null or students.earlier_changed_on > there.ends_on, 2, 0)
+                    if(
+                        doubts.week is not null
+                            or students.earlier_changed_on > there.ends_on
+                            or (cohort_doubts.week is not null and students.earlier_z_score is not null),
+                        2,
+                        0
+                    )
                 )
         end as doubt,
+        attendance.doubt = 2 as is_attendance_assumed,
         attendance.month_attendance_rate,
         students.earlier_failed_courses
     from there
@@ -202,24 +211,24 @@ indicators as (
         on students.school_id = there.school_id
         and students.semester_id = there.semester_id
         and students.student_id = there.student_id
+    left join cohort_doubts
+        on cohort_doubts.school_id = there.school_id
+        and cohort_doubts.semester_id = there.semester_id
+        and cohort_doubts.week = there.week
+        and cohort_doubts.cohort_id = students.cohort_id
 ),
 
-{{ warning_values('indicators', ['week']) }},
+{{ warning_values('indicators', ['week', 'cohort_id']) }},
 
 ruled as (
     select
         valued.*,
-        students.cohort_id,
         false as has_left,
         {{ ruled_columns() }}
     from valued
     left join rules
         on rules.school_id = valued.school_id
         and rules.indicator = valued.indicator
-    left join students
-        on students.school_id = valued.school_id
-        and students.semester_id = valued.semester_id
-        and students.student_id = valued.student_id
     left join semesters
         on semesters.school_id = valued.school_id
         and semesters.semester_id = valued.semester_id
@@ -235,26 +244,36 @@ levels as (
         week,
         student_id,
         {{ warning_level_sums() }},
+        -- Whether the cohort decides what is beyond the limit of a warning.
+        bool_or(
+            rules.cohort_percent is not null
+            and level <> 'at_risk'
+            and {{ is_beyond('rules.value', 'rules.warning') }}
+        ) as rests_on_cohort,
         {%- for indicator in indicators %}
         max(level) filter (where indicator = '{{ indicator }}') as {{ indicator }}_level{{ ',' if not loop.last }}
         {%- endfor %}
-    from judged
+    from judged as rules
     group by school_id, semester_id, week, student_id
 ),
 
--- Weak students of attendance: fewer than a tenth of the others were as seldom there, or less.
+-- Weak students of attendance: fewer than a tenth of the others were as seldom there, or less. It is assumed where others
+-- of whom it is not known could move it.
 months as (
     select
         *,
-        case
-            when month_attendance_rate is not null
-                then 10 * (
-                    count(month_attendance_rate) over (
-                        partition by school_id, semester_id, week order by month_attendance_rate nulls last
-                    ) - 1
-                ) < count(month_attendance_rate) over (partition by school_id, semester_id, week) - 1
-        end as is_worst_tenth
+        count(month_attendance_rate) over worst_first - 1 as as_seldom_there,
+        count(month_attendance_rate) over in_school - 1 as others,
+        count_if(is_attendance_assumed) over in_school as doubtful,
+        case when month_attendance_rate is not null then 10 * as_seldom_there < others end as is_worst_tenth,
+        is_worst_tenth is not null
+        and (10 * (as_seldom_there - doubtful) < others + doubtful)
+        <> (10 * (as_seldom_there + doubtful) < others - doubtful) as is_tenth_assumed,
+        bool_or(doubt = 2) over (partition by school_id, semester_id, week, cohort_id) as is_cohort_assumed
     from indicators
+    window
+        in_school as (partition by school_id, semester_id, week),
+        worst_first as (partition by school_id, semester_id, week order by month_attendance_rate nulls last)
 )
 
 select
@@ -264,11 +283,20 @@ select
     months.week,
     weeks.ends_on,
     months.student_id,
-    students.cohort_id,
+    months.cohort_id,
     coalesce(levels.indicators_known, 0) as indicators_known,
     {{ warning_inputs_loaded() }} as inputs_loaded,
     {{ warning_level() }} as level,
-    case months.doubt when 0 then 'recorded' when 1 then 'dated' when 2 then 'assumed' end as known_when,
+    case
+        when months.doubt is null then null
+        when
+            months.doubt = 2
+            or months.is_tenth_assumed
+            or (levels.rests_on_cohort and months.is_cohort_assumed)
+            then 'assumed'
+        when months.doubt = 1 then 'dated'
+        else 'recorded'
+    end as known_when,
     {%- for indicator in indicators %}
     cast(months.{{ indicator }} as {{ 'bigint' if indicator == 'failed_courses' else 'decimal(9, 2)' }}) as {{ indicator }},
     levels.{{ indicator }}_level,
@@ -286,10 +314,6 @@ left join levels
     and levels.semester_id = months.semester_id
     and levels.week = months.week
     and levels.student_id = months.student_id
-left join students
-    on students.school_id = months.school_id
-    and students.semester_id = months.semester_id
-    and students.student_id = months.student_id
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = months.school_id
     and semesters.semester_id = months.semester_id

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.kits.models.raw_tables import create_raw
@@ -314,7 +314,7 @@ def _seen(row: Timeline, nights: Sequence[datetime]) -> list[tuple[datetime, Val
 
 
 def _nights(first_load: datetime) -> list[datetime]:
-    return [first_load + timedelta(days=day) for day in range((_day(7 * WEEKS + 30) - first_load).days)]
+    return [first_load + timedelta(days=day) for day in range((_day(7 * WEEKS + 60) - first_load).days)]
 
 
 def _warehouse(rows: Platform, first_load: datetime) -> dict[str, list[Values]]:
@@ -489,11 +489,9 @@ def _differences(
     return differences
 
 
-#: Each example builds two schools, so that shrinking would take minutes. The same examples each time: of a
-#: hundred others, four still differ by what rests on other students (a tenth, a z score, a cohort).
+#: Each example builds two schools, so that shrinking would take minutes.
 EXAMPLES = settings(
     max_examples=12,
-    derandomize=True,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -568,6 +566,9 @@ def test_the_other_weeks_of_a_semester_change_no_flag(judge: Judge, seed: int, w
 
 
 @EXAMPLES
+# What rests on others: the worst tenth, and the mean of the cohort.
+@example(seed=27, event="mark repeated", week=4)
+@example(seed=5007, event="class deleted", week=5)
 @given(seed=st.integers(0, 2**32 - 1), event=st.sampled_from(LOGGED_EVENTS), week=st.integers(1, WEEKS - 1))
 def test_what_is_logged_later_changes_no_flag(judge: Judge, seed: int, event: str, week: int) -> None:
     """Of a warehouse that has read the school since before the semester."""
