@@ -137,7 +137,7 @@ def test_runner_names_the_first_test_that_fails(tmp_path: Path) -> None:
 
 
 def test_faults_planted_together_are_told_apart(tmp_path: Path) -> None:
-    """Others fail without faults, or only after the test before them in their file."""
+    """Others fail without faults, or only after the test before them. One file cannot be read."""
     make_environment(tmp_path / ".venv", tmp_path)
     lines = [f"def size_{number}(): return {number}" for number in range(5)]
     (tmp_path / "sizes.py").write_text("\n".join(lines))
@@ -152,12 +152,14 @@ def test_faults_planted_together_are_told_apart(tmp_path: Path) -> None:
     ]
     (tmp_path / "test_sizes.py").write_text("\n".join(tests[:3]))
     (tmp_path / "test_later_sizes.py").write_text("\n".join([tests[0], *tests[3:]]))
+    (tmp_path / "test_unreadable.py").write_text("import no_such_module")
     faults = [
         Fault("sizes.py", number + 1, "constant", line, line[:-1] + "9") for number, line in enumerate(lines)
     ]
     gone = Fault("sizes.py", 1, "constant", "no such line", "")
     trials: list[Trial] = []
-    try_in_tree([*faults, gone], tmp_path, ["-n", "0", "test_sizes.py", "test_later_sizes.py"], trials.append)
+    files = ["test_sizes.py", "test_later_sizes.py", "test_unreadable.py"]
+    try_in_tree([*faults, gone], tmp_path, ["-n", "0", *files], trials.append)
     assert {(trial.fault.line, trial.failed_test) for trial in trials} == {
         (2, "test_sizes.py::test_first"),
         (4, "test_later_sizes.py::test_after"),

@@ -76,7 +76,7 @@ def try_in_tree(
             if fault:
                 suspects.faults.remove(fault)
                 save(Trial(fault, test, 0.0, 1))
-            elif test.startswith(files[0]):
+            elif test.startswith(f"{files[0]}::"):
                 runner.leave_out(test)
             else:
                 # The file hangs, or cannot be read, whatever is planted.
@@ -87,6 +87,7 @@ def failing_tests(tree: Path, options: Sequence[str]) -> list[str]:
     """The tests that fail in a worktree as it is now, the quickest first."""
     report = tree / "report.xml"
     command = [str(tree / ".venv/bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command.append("--continue-on-collection-errors")
     limits = [f"--timeout={SECONDS_A_TEST}", f"--junit-xml={report}", "-o", "junit_family=xunit1"]
     subprocess.run([*command, *limits, *options], cwd=tree, check=False)
     cases = ET.parse(report).getroot().iter("testcase")
