@@ -94,16 +94,18 @@ def measured(
     counts = [row[STUDENTS] for row in rows]
     hidden = hidden_groups(counts, _totals(columns, by, rows), smallest)
     if filters:
-        # The same groups without the filters, less the answer, are what the filters leave out.
+        # The same groups without the filters, less the answer, are what the filters leave out: of each group,
+        # and of each total over the dimensions that they choose from.
         touched = {filter_.column for filter_ in filters}
         within = [dimension for dimension in by if _may_split(name, dimension, touched)]
         excluded = f"NOT coalesce({' AND '.join(filter_conditions)}, false)"
-        shared, rows_left_out = _groups(con, name, within, [*conditions, excluded])
-        few = {row[: len(shared)] for row in rows_left_out if is_few(row[STUDENTS], smallest)}
-        indexes = [columns.index(column) for column in shared]
-        hidden |= {
-            position for position, row in enumerate(rows) if tuple(row[index] for index in indexes) in few
-        }
+        for split in {tuple(within), tuple(by)}:
+            shared, rows_left_out = _groups(con, name, split, [*conditions, excluded])
+            few = {row[: len(shared)] for row in rows_left_out if is_few(row[STUDENTS], smallest)}
+            indexes = [columns.index(column) for column in shared]
+            hidden |= {
+                position for position, row in enumerate(rows) if tuple(row[index] for index in indexes) in few
+            }
     noted = [
         (*row[: len(columns)], *_noted(row[len(columns) :], smallest, is_hidden=position in hidden))
         for position, row in enumerate(rows)
@@ -135,20 +137,17 @@ def _may_split(name: str, dimension: str, touched: Collection[str]) -> bool:
 def _totals(
     columns: Sequence[str], by: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> list[list[tuple[Any, ...]]]:
-    """For each dimension, the total over it that each row is part of, such as the school of a class."""
+    """For each total over the groups of a dimension, the total that each row is part of: of classes, their
+    cohort, their school and all. Totals of few groups come first, so that hidden groups are near."""
     dimensions = catalogue().dimensions
-
-    def names(dimension: str) -> set[str]:
-        return {column for column in dimensions[dimension].columns if not column.endswith("_id")}
-
     totals = []
     for dimension in by:
-        within = (wider for wider in dimensions if names(wider) < names(dimension))
-        of_total = {column for wider in within for column in dimensions[wider].columns}
-        summed = set(dimensions[dimension].columns) - of_total
-        columns_of_total = [position for position, column in enumerate(columns) if column not in summed]
-        totals.append([tuple(row[position] for position in columns_of_total) for row in rows])
-    return totals
+        of_totals = [dimensions[wider].columns for wider in catalogue().wider_than(dimension)]
+        for of_total in ([], *of_totals):
+            summed = set(dimensions[dimension].columns) - set(of_total)
+            columns_of_total = [position for position, column in enumerate(columns) if column not in summed]
+            totals.append([tuple(row[position] for position in columns_of_total) for row in rows])
+    return sorted(totals, key=lambda keys: len(set(keys)), reverse=True)
 
 
 def _is_personal(dimension: str) -> bool:

@@ -177,6 +177,14 @@ class Catalogue(_Part):
         columns = self.bases[self.metrics[name].base].columns.keys()
         return {key: value for key, value in self.dimensions.items() if columns >= set(value.columns)}
 
+    def wider_than(self, dimension: str) -> list[str]:
+        """The dimensions whose groups contain the groups of this one, such as the school of a class."""
+
+        def names(dimension: str) -> set[str]:
+            return {column for column in self.dimensions[dimension].columns if not column.endswith("_id")}
+
+        return [wider for wider in self.dimensions if names(wider) < names(dimension)]
+
     def meant_by(self, text: str) -> list[str]:
         """The words of names and meanings for those of a text that people use instead."""
         lowered = text.lower()

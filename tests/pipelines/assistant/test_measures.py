@@ -97,4 +97,6 @@ def test_filters_do_not_reveal_what_they_leave_out(con: duckdb.DuckDBPyConnectio
     assert notes(*without_the_small, by=["class"]) == [REVEALING] * 3
     assert notes("class 2", "class 3") == [""]
     assert notes("class 1") == [SMALL]
+    # The only class of its cohort in the answer is what the total of the answer leaves.
+    assert notes("class 1", "class 4", by=["class"]) == [SMALL, REVEALING]
     assert notes("2029", column="cohort_name") == [""]
