@@ -7,7 +7,7 @@ with admin_classes as (
 ),
 
 students as (
-    select * from {{ ref('dim_student') }}
+    select * from {{ ref('stg_students') }}
 ),
 
 people as (

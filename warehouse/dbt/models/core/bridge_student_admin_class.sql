@@ -18,7 +18,7 @@ classes as (
 ),
 
 students as (
-    select * from {{ ref('dim_student') }}
+    select * from {{ ref('stg_students') }}
 ),
 
 semesters as (
@@ -67,7 +67,7 @@ votes as (
     inner join single_classes
         on single_classes.school_id = members.school_id
         and single_classes.course_class_id = members.course_class_id
-    -- The interface does not specify the values of member_type, so dim_student decides who is a student.
+    -- The interface does not specify the values of member_type, so raw.students decides who is a student.
     semi join students
         on students.school_id = members.school_id
         and students.student_id = members.member_id

@@ -1,16 +1,48 @@
 -- Grain: school, administrative class (the traditional class, which has no semester).
--- Rules: cohort is the year of graduation, named by its term. Removed classes stay (is_deleted). Archived classes stay
---     too, since archiving is no deletion.
+-- Rules: cohort is the class's year of graduation, named by its term. A class without a year has that of most students on
+--     v3's list of the class; of two years with as many students, the smaller id.
+--   Removed classes stay (is_deleted). Archived classes stay too, since archiving is no deletion.
 --   listed_by: the interface whose list of students counts, v3 if it has a list, else v1. An empty list counts only if
 --     the platform counts no students in the class and other classes of the school have lists. A removed or archived
 --     class has no list that counts.
 --   The head teacher and the deputies come from bridge_admin_class_teacher.
--- Source: raw.admin_classes, raw.v1_admin_classes, raw.terms, raw.teachers.
-with admin_classes as (
+-- Source: raw.admin_classes, raw.v1_admin_classes, raw.students, raw.terms, raw.teachers.
+with listed_years as (
     select
-        *,
-        {{ is_archived('status') }} as is_archived
-    from {{ ref('stg_admin_classes') }}
+        classes.school_id,
+        classes.admin_class_id,
+        students.graduates_in_id,
+        count(*) as student_count
+    from (
+        select school_id, admin_class_id, unnest(student_ids) as student_id
+        from {{ ref('stg_admin_classes') }}
+        where graduates_in_id is null
+    ) as classes
+    inner join {{ ref('stg_students') }} as students
+        on students.school_id = classes.school_id
+        and students.student_id = classes.student_id
+    where students.graduates_in_id is not null
+    group by classes.school_id, classes.admin_class_id, students.graduates_in_id
+),
+
+students_years as (
+    select
+        school_id,
+        admin_class_id,
+        arg_max(graduates_in_id, (student_count, -graduates_in_id)) as graduates_in_id
+    from listed_years
+    group by school_id, admin_class_id
+),
+
+admin_classes as (
+    select
+        classes.*,
+        coalesce(classes.graduates_in_id, students_years.graduates_in_id) as cohort_id,
+        {{ is_archived('classes.status') }} as is_archived
+    from {{ ref('stg_admin_classes') }} as classes
+    left join students_years
+        on students_years.school_id = classes.school_id
+        and students_years.admin_class_id = classes.admin_class_id
 ),
 
 v1_admin_classes as (
@@ -36,7 +68,7 @@ select
     admin_classes.school_id,
     admin_classes.admin_class_id,
     admin_classes.admin_class_name,
-    admin_classes.graduates_in_id as cohort_id,
+    admin_classes.cohort_id,
     cohort.term_caption as cohort_name,
     admin_classes.structure_ids,
     admin_classes.place_id,
@@ -61,7 +93,7 @@ left join v1_admin_classes
     and v1_admin_classes.v1_admin_class_id = admin_classes.admin_class_id
 left join terms as cohort
     on cohort.school_id = admin_classes.school_id
-    and cohort.term_id = admin_classes.graduates_in_id
+    and cohort.term_id = admin_classes.cohort_id
 left join staff
     on staff.school_id = admin_classes.school_id
     and staff.admin_class_id = admin_classes.admin_class_id
