@@ -16,6 +16,7 @@ from exports.source import School, distinct_names, records
 from exports.spreadsheet.sheets import Words
 from exports.workbooks.queries import (
     BAND,
+    CLASS_COHORT,
     LAST_CHANGE,
     LAST_INTERVENTION,
     LAST_YEAR,
@@ -40,6 +41,7 @@ SOURCES = (
     "marts.early_warning",
     "marts.early_warning_history",
     "marts.grade_distribution_band",
+    "core.dim_admin_class",
 )
 #: Students, teachers and schools that are shown before somebody asks for all.
 TALKS, TEACHERS, SCHOOLS = 20, 15, 20
@@ -50,7 +52,7 @@ LAST_YEAR_OF = Words("{} a year before", "上一学年{}")
 #: Students of the semester with their groups.
 PLACED = f"""
     WITH {SHOWN}, placed AS (
-        SELECT school_id, semester_id, student_id, cohort_id, cohort_name, admin_class_id, admin_class_name
+        SELECT school_id, semester_id, student_id, cohort_id, admin_class_id, admin_class_name
         FROM marts.early_warning JOIN shown USING (school_id, semester_id)
     )
 """
@@ -58,9 +60,8 @@ GROUPS = f"""
     {PLACED}
     SELECT DISTINCT
         admin_class_id::VARCHAR AS key, coalesce(admin_class_name, admin_class_id::VARCHAR) AS name,
-        coalesce(cohort_id::VARCHAR, '') AS cohort, coalesce(cohort_name, '') AS cohort_name
-    FROM placed WHERE admin_class_id IS NOT NULL
-    QUALIFY row_number() OVER (PARTITION BY key ORDER BY cohort_name DESC) = 1
+        coalesce(class_cohort_id::VARCHAR, '') AS cohort, coalesce(class_cohort, '') AS cohort_name
+    FROM placed {CLASS_COHORT} WHERE admin_class_id IS NOT NULL
     ORDER BY cohort_name, name, key
 """
 WEEKS = f"""

@@ -6,7 +6,7 @@ from exports import measures
 from exports.site.sections import Kind, Line, Links, Section
 from exports.site.students import CLASS, COHORT, COURSE, LINKS_OF_COURSE, PUPILS, STUDENT
 from exports.spreadsheet.sheets import Column, Sheet, Words
-from exports.workbooks.queries import LAST_YEAR, NOT_DELETED, REASON_TEXTS, SCORE, SHOWN, rate
+from exports.workbooks.queries import CLASS_COHORT, LAST_YEAR, NOT_DELETED, REASON_TEXTS, SCORE, SHOWN, rate
 from exports.workbooks.terms import ATTENTION, INDICATORS, LAST_YEARS_GRADE, LEVELS, RATE, STUDENTS, VERDICTS
 
 SCHOOL = Words("School", "全校")
@@ -17,6 +17,7 @@ STANDING = f"""
         SELECT * REPLACE ({REASON_TEXTS["en"]} AS reasons_en, {REASON_TEXTS["zh"]} AS reasons_zh)
         FROM marts.early_warning JOIN shown USING (school_id, semester_id, semester_name)
         {SCORE}
+        {CLASS_COHORT}
         {NOT_DELETED}
     )
 """
@@ -81,10 +82,6 @@ def _weeks(group_type: str, above: str, own: Words, beside: Words) -> Section:
                     FROM marts.attendance_group_week JOIN shown USING (school_id, semester_id)
                     WHERE week IS NOT NULL AND recorded > 0
                     GROUP BY ALL
-                ),
-                placed AS (
-                    SELECT DISTINCT admin_class_id, cohort_id
-                    FROM marts.early_warning JOIN shown USING (school_id, semester_id)
                 ),
                 parents AS ({above})
                 SELECT
@@ -211,7 +208,7 @@ INDEX = Kind(
                     {STANDING}
                     SELECT '' AS page,
                         coalesce(any_value(admin_class_name), admin_class_id::VARCHAR) AS admin_class_name,
-                        admin_class_id::VARCHAR AS _class, any_value(cohort_name) AS cohort_name,
+                        admin_class_id::VARCHAR AS _class, any_value(class_cohort) AS cohort_name,
                         {GROUP_NUMBERS}
                     {OF_GROUP}
                     WHERE admin_class_id IS NOT NULL
@@ -275,12 +272,12 @@ COHORTS = Kind(
                 query=f"""
                     {STANDING}
                     SELECT
-                        cohort_id::VARCHAR AS page,
+                        class_cohort_id::VARCHAR AS page,
                         coalesce(any_value(admin_class_name), admin_class_id::VARCHAR) AS admin_class_name,
                         admin_class_id::VARCHAR AS _class, {GROUP_NUMBERS}
                     {OF_GROUP}
-                    WHERE admin_class_id IS NOT NULL AND list_contains($pages, cohort_id::VARCHAR)
-                    GROUP BY cohort_id, admin_class_id ORDER BY admin_class_name, admin_class_id
+                    WHERE admin_class_id IS NOT NULL AND list_contains($pages, class_cohort_id::VARCHAR)
+                    GROUP BY class_cohort_id, admin_class_id ORDER BY admin_class_name, admin_class_id
                 """,
                 sources=("marts.early_warning",),
                 columns={"admin_class_name": Column(CLASS), **GROUP_COLUMNS},
@@ -290,7 +287,8 @@ COHORTS = Kind(
         ),
         _weeks(
             "cohort",
-            "SELECT cohort_id AS id, 'school' AS parent_type, NULL AS parent_id FROM placed GROUP BY ALL",
+            "SELECT DISTINCT cohort_id AS id, 'school' AS parent_type, NULL AS parent_id "
+            "FROM marts.early_warning WHERE school_id = $school_id",
             COHORT,
             SCHOOL,
         ),
@@ -338,8 +336,7 @@ CLASSES = Kind(
             query=f"""
                 {STANDING}, numbers AS (
                     SELECT
-                        school_id, admin_class_id, any_value(standing.cohort_id) AS cohort,
-                        any_value(standing.cohort_name) AS cohort_name, {GROUP_NUMBERS}
+                        school_id, admin_class_id, {GROUP_NUMBERS}
                     {OF_GROUP}
                     WHERE list_contains($pages, admin_class_id::VARCHAR)
                     GROUP BY school_id, admin_class_id
@@ -347,7 +344,7 @@ CLASSES = Kind(
                 SELECT
                     admin_class_id::VARCHAR AS page,
                     coalesce(admin_class_name, admin_class_id::VARCHAR) AS _name,
-                    numbers.cohort_name, cohort::VARCHAR AS _cohort, head_teacher_name, deputy_names,
+                    cohort_name, cohort_id::VARCHAR AS _cohort, head_teacher_name, deputy_names,
                     students, at_risk, warning, attendance_rate, score_rate
                 FROM numbers LEFT JOIN core.dim_admin_class USING (school_id, admin_class_id)
             """,
@@ -360,8 +357,8 @@ CLASSES = Kind(
         _students("admin_class_id"),
         _weeks(
             "admin_class",
-            "SELECT admin_class_id AS id, 'cohort' AS parent_type, any_value(cohort_id) AS parent_id "
-            "FROM placed GROUP BY admin_class_id",
+            "SELECT admin_class_id AS id, 'cohort' AS parent_type, cohort_id AS parent_id "
+            "FROM core.dim_admin_class WHERE school_id = $school_id",
             CLASS,
             COHORT,
         ),

@@ -15,6 +15,7 @@ from exports.workbooks.definitions import warning_definitions
 from exports.workbooks.labels import Labels
 from exports.workbooks.queries import (
     BAND,
+    CLASS_COHORT,
     LAST_CHANGE,
     LAST_INTERVENTION,
     NEW_FIRST,
@@ -120,9 +121,10 @@ CLASSES = Sheet(
         WITH {SHOWN},
         levels AS (
             SELECT
-                school_id, semester_id, cohort_name, admin_class_id, admin_class_name,
+                school_id, semester_id, class_cohort AS cohort_name, admin_class_id, admin_class_name,
                 {LEVEL_COUNTS}
             FROM marts.early_warning
+            {CLASS_COHORT}
             {NOT_DELETED}
             GROUP BY ALL
         )
@@ -133,7 +135,7 @@ CLASSES = Sheet(
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, cohort_name, admin_class_name, admin_class_id
     """,
-    sources=("marts.early_warning",),
+    sources=("marts.early_warning", "core.dim_admin_class"),
     columns=LEVEL_COLUMNS,
     scales=(less_is_better(["at_risk_rate"]), less_is_better(["warning_rate"])),
     charts=(
@@ -196,7 +198,6 @@ RULES = Sheet(
 BEFORE, AFTER = Words("Before", "之前"), Words("After", "之后")
 #: The name of the sheet with all students.
 VALUES = Words("Values", "各项指标")
-PLACE = "shown.semester_name, cohort_name, admin_class_name, admin_class_id"
 LEVEL_COLORS = (
     Highlight(("level",), RED, equal="at_risk"),
     Highlight(("level",), AMBER, equal="warning"),
@@ -237,10 +238,12 @@ EVERYBODY = Sheet(
         FROM marts.early_warning
         JOIN shown USING (school_id, semester_id)
         {SCORE}
+        {CLASS_COHORT}
         {NOT_DELETED}
-        ORDER BY {PLACE}, {ATTENTION}
+        ORDER BY
+            shown.semester_name, class_cohort, admin_class_name, admin_class_id, cohort_name, {ATTENTION}
     """,
-    sources=("marts.early_warning", "marts.early_warning_score"),
+    sources=("marts.early_warning", "marts.early_warning_score", "core.dim_admin_class"),
     columns={
         "level": Column(words=LEVELS),
         "is_provisional": Column(Words("Provisional", "暂定")),

@@ -142,6 +142,11 @@ NEWEST_FIRST = "dim_semester.is_current DESC, dim_semester.first_day DESC NULLS 
 #: Excludes students whom the platform has deleted.
 NOT_DELETED = "ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id)"
 
+#: Joins the cohort of a student's administrative class, which is that of the class, not of the student.
+CLASS_COHORT = """LEFT JOIN (
+    SELECT school_id, admin_class_id, cohort_id AS class_cohort_id, cohort_name AS class_cohort
+    FROM core.dim_admin_class
+) AS classes USING (school_id, admin_class_id)"""
 #: Joins the chances of a student by the score, null where it has not proven itself.
 SCORE = """LEFT JOIN (
     SELECT school_id, semester_id, student_id, failed_chance, chronic_chance FROM marts.early_warning_score

@@ -306,8 +306,13 @@ _STILL_THERE = """
     student_id NOT IN (SELECT student_id FROM core.dim_student WHERE is_deleted AND school_id = $school)
 """
 LEVELS = _LEVELS.format(semesters="semesters", groups="not_over,", who="NOT has_left")
+_CLASS_COHORT = """(
+    SELECT classes.cohort_name FROM core.dim_admin_class AS classes
+    WHERE classes.school_id = early_warning.school_id
+        AND classes.admin_class_id = early_warning.admin_class_id
+)"""
 LEVELS_OF_CLASSES = _LEVELS.format(
-    semesters="current", groups="cohort_name, admin_class_name,", who=_STILL_THERE
+    semesters="current", groups=f"{_CLASS_COHORT}, admin_class_name,", who=_STILL_THERE
 )
 _STUDENTS = """
     SELECT

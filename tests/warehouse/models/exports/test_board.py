@@ -56,6 +56,10 @@ def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"FROM marts.early_warning, range(1, {MANY + 1}) classes (n) WHERE school_id = 2"
         )
         con.execute(
+            "INSERT INTO core.dim_admin_class BY NAME SELECT DISTINCT school_id, admin_class_id, cohort_id, "
+            "cohort_name FROM marts.early_warning WHERE admin_class_id > 501"
+        )
+        con.execute(
             "INSERT INTO core.dim_school BY NAME "
             "SELECT $1 AS school_id, $2 AS school_name, false AS is_deleted",
             [EMPTY, NAMED],
