@@ -185,6 +185,17 @@ class Catalogue(_Part):
 
         return [wider for wider in self.dimensions if names(wider) < names(dimension)]
 
+    def split_of(self, place: Place) -> list[str]:
+        """The dimensions of a place: those with a column in its key that no wider dimension has."""
+        dimensions = self.dimensions
+        return [
+            name
+            for name, dimension in dimensions.items()
+            if (set(dimension.columns) & place.by.keys()).difference(
+                *(dimensions[wider].columns for wider in self.wider_than(name))
+            )
+        ]
+
     def meant_by(self, text: str) -> list[str]:
         """The words of names and meanings for those of a text that people use instead."""
         lowered = text.lower()

@@ -1,7 +1,6 @@
 """Compiles the catalogue of measures for `make models`: the texts that dbt's ymls take, and a check for each
 place that shows measures."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,16 +66,12 @@ def _types(node: dict[str, Any]) -> dict[str, str]:
 
 
 def _sql(place: Place, base: Base, types: dict[str, str]) -> str:
-    """The query for values that differ from the measure."""
-    dimensions = catalogue().dimensions
-    shared = Counter(column for dimension in dimensions.values() for column in dimension.columns)
-    split = [
-        name
-        for name, dimension in dimensions.items()
-        if any(column in place.by and shared[column] == 1 for column in dimension.columns)
-    ]
+    """The query for values that differ from the measure, or that the measure has in several groups."""
+    split = catalogue().split_of(place)
     query = base.query.replace('"by"', f"[{', '.join(map(literal, split))}]")
     keys = listed(list(place.by))
+    # A measure has a row for each combination of all columns of its dimensions, not of the ids alone.
+    whole_key = [*place.by, *(column for name in split for column in catalogue().dimensions[name].columns)]
     measures = [
         f"{catalogue().metrics[name].shown(types[column])} AS {quoted(f'measured {column}')}"
         for column, name in place.columns.items()
@@ -92,9 +87,9 @@ def _sql(place: Place, base: Base, types: dict[str, str]) -> str:
     )
     sql = f"""
     WITH measured AS (
-        SELECT {keys}, {", ".join(measures)}
+        SELECT {keys}, {", ".join(measures)}, count(*) OVER (PARTITION BY {keys}) AS groups
         FROM ({query})
-        GROUP BY {keys}
+        GROUP BY {listed(list(dict.fromkeys(whole_key)))}
     ),
 
     shown AS (
@@ -106,6 +101,6 @@ def _sql(place: Place, base: Base, types: dict[str, str]) -> str:
     SELECT *
     FROM shown
     LEFT JOIN measured ON {" AND ".join(joined)}
-    WHERE {" OR ".join(different)}
+    WHERE groups > 1 OR {" OR ".join(different)}
 """
     return TABLE.sub(r'"campus"."\1"."\2"', sql)
