@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from exports import measures
 from exports.site.sections import Kind, Line, Links, Section
-from exports.site.students import CLASS, COHORT, COURSE, LINKS_OF_COURSE, PUPILS, STUDENT
+from exports.site.students import (
+    CLASS,
+    COHORT,
+    COURSE,
+    LINKS_OF_COURSE,
+    NOT_COUNTED,
+    PUPILS,
+    STUDENT,
+    VERDICT,
+)
 from exports.spreadsheet.sheets import Column, Sheet, Words
 from exports.workbooks.queries import CLASS_COHORT, LAST_YEAR, NOT_DELETED, REASON_TEXTS, SCORE, SHOWN, rate
 from exports.workbooks.terms import ATTENTION, INDICATORS, LAST_YEARS_GRADE, LEVELS, RATE, STUDENTS, VERDICTS
@@ -449,7 +458,9 @@ COURSE_CLASSES = Kind(
                         GROUP BY ALL
                     ),
                     graded AS (
-                        SELECT school_id, course_class_id, student_id, score_percent, level, is_passed
+                        SELECT
+                            school_id, course_class_id, student_id, score_text, score_percent, level,
+                            {VERDICT}
                         FROM core.fct_grade
                         WHERE school_id = $school_id AND source = 'class'
                             AND list_contains($pages, course_class_id::VARCHAR)
@@ -464,7 +475,7 @@ COURSE_CLASSES = Kind(
                         course_class_id::VARCHAR AS page, student_number,
                         coalesce(student_name, student_number, student_id::VARCHAR) AS student_name,
                         student_id::VARCHAR AS _student, admin_class_name, admin_class_id::VARCHAR AS _class,
-                        recorded, attendance_rate, absent, late, score_percent,
+                        recorded, attendance_rate, absent, late, score_text, score_percent,
                         level AS grade_level, is_passed
                     FROM members
                     ANTI JOIN (FROM core.dim_student WHERE is_deleted) USING (school_id, student_id)
@@ -481,10 +492,12 @@ COURSE_CLASSES = Kind(
                     **STUDENT_COLUMNS,
                     "score_percent": Column(Words("Grade", "成绩"), kind="percent"),
                     "grade_level": Column(Words("Grade level", "等第")),
+                    "is_passed": NOT_COUNTED,
                 },
             ),
             links=LINKS_OF_STUDENT,
             terms=("Attendance rate", "Pass rate"),
+            optional=("score_text",),
         ),
         Section(
             Sheet(

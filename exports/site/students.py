@@ -28,6 +28,19 @@ MARK = """CASE
     WHEN is_leave THEN 'leave' WHEN is_absent THEN 'absent' WHEN is_late THEN 'late'
     WHEN is_early_left THEN 'early_left' ELSE 'present'
 END"""
+#: Whether a grade is passed. A grade whose status counts in no statistic shows its status instead.
+VERDICT = """CASE
+    WHEN NOT counts_in_statistics THEN status WHEN is_passed THEN '✓' WHEN NOT is_passed THEN '✗'
+END AS is_passed"""
+#: By status, of a grade that does not count (seeds.grade_status_rules).
+NOT_COUNTED = Column(
+    words={
+        "delayed": Words("Delayed, does not count", "缓考，不计入"),
+        "pending": Words("Unpublished, does not count", "未发布，不计入"),
+        "published": Words("Published, does not count", "已发布，不计入"),
+        "passed": Words("Passed, does not count", "已通过，不计入"),
+    }
+)
 
 
 def _beside(part: str, whole: str, group: str) -> str:
@@ -360,8 +373,9 @@ COURSES = Section(
     Sheet(
         name=Words("Courses", "各课程成绩"),
         about=Words(
-            "Each course's grade in percent of the full score, compared with the mean of the course class.",
-            "各课程成绩占满分的百分比，以及与本课程班平均的比较。",
+            "Each course's grade in percent of the full score, compared with the mean of the course class. "
+            "Only grades with ✓, ✗ or — count in the figures above.",
+            "各课程成绩占满分的百分比，以及与本课程班平均的比较。只有标为✓、✗或—的成绩计入以上指标。",
         ),
         query=f"""
             WITH beside AS (
@@ -373,8 +387,8 @@ COURSES = Section(
             )
             SELECT
                 student_id::VARCHAR AS page, semester_name, course_name, course_class_id::VARCHAR AS _course,
-                score, full_score, score_percent, class_mean, level, is_passed, credit, grade_points,
-                published_at::DATE AS published_at
+                real_score, score_text, full_score, score_percent, class_mean, level, {VERDICT}, credit,
+                grade_points, published_at::DATE AS published_at
             FROM beside LEFT JOIN core.dim_semester USING (school_id, semester_id)
             WHERE list_contains($pages, student_id::VARCHAR)
             ORDER BY {NEWEST_FIRST}, course_name, course_class_id
@@ -382,6 +396,8 @@ COURSES = Section(
         sources=("core.fct_grade",),
         columns={
             "course_name": Column(COURSE),
+            "real_score": Column(Words("Score", "得分")),
+            "is_passed": NOT_COUNTED,
             "score_percent": Column(kind="percent"),
             "class_mean": Column(Words("Mean of the class", "课程班平均"), kind="percent"),
             "published_at": Column(Words("Published", "发布日期")),
@@ -389,6 +405,7 @@ COURSES = Section(
     ),
     links=LINKS_OF_COURSE,
     terms=("Mean, median, sd", "Pass rate"),
+    optional=("score_text",),
 )
 ITEMS = Section(
     Sheet(
