@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -12,8 +13,9 @@ from exports import measures
 from exports.source import joined, records
 from exports.spreadsheet.columns import english
 from exports.spreadsheet.sheets import Change, Figure, Words
-from exports.workbooks.queries import NOT_DELETED, SHOWN, of_schools, rate, shown_of
+from exports.workbooks.queries import MEAN, NOT_DELETED, SHOWN, of_schools, rate, shown_of
 from exports.workbooks.terms import untranslated
+from warehouse.rounding import percent
 
 WEEK = timedelta(days=7)
 
@@ -111,7 +113,7 @@ GROUP = """
 BY_GROUP = "GROUP BY GROUPING SETS ((), (cohort_id), (admin_class_id))"
 #: The counts of each figure.
 ATTENDED_COUNTS = f"""
-    {rate("sum(present)", "sum(recorded)")}::DOUBLE AS rate, count(*) AS students,
+    {rate("sum(present)", "sum(recorded)")} AS rate, count(*) AS students,
     count_if(NOT is_absent_day) AS attended
 """
 LEVEL_COUNTS = """
@@ -173,7 +175,7 @@ ROLLS = f"""
 #: Grades of the semester that is shown, and of the semester before.
 GRADES = f"""
     WITH {SHOWN}
-    SELECT shown.school_id IS NOT NULL AS is_shown, mean, pass_rate, excellent_rate, scored, students
+    SELECT shown.school_id IS NOT NULL AS is_shown, {MEAN}, pass_rate, excellent_rate, scored, students
     FROM marts.grade_distribution
     JOIN core.dim_semester USING (school_id, semester_id)
     LEFT JOIN shown USING (school_id, semester_id)
@@ -269,9 +271,8 @@ def _of_grades(name: str, now: Mapping[str, Any], before: Mapping[str, Any]) -> 
         f"{now['scored']:,} grades of {now['students']:,} students",
         f"{now['students']:,}名学生，{now['scored']:,}个成绩",
     )
-    other = before.get(name)
-    change = _change(BEFORE, float(value), other and float(other), POINTS, less=False)
-    return Figure(name, label, untranslated(f"{value:.1f}%"), detail, (change,), float(value))
+    change = _change(BEFORE, value, before.get(name), POINTS, less=False)
+    return Figure(name, label, untranslated(f"{value}%"), detail, (change,), float(value))
 
 
 def present_figure(
@@ -294,8 +295,8 @@ def present_figure(
     changes = _changes(
         now["rate"], [other["rate"] if other else None for other in others], " pp", " 个百分点"
     )
-    value = f"{now['rate']:.1f}%"
-    return Figure("present", PRESENT, Words(value, value), detail, changes, now["rate"])
+    value = untranslated(f"{now['rate']}%")
+    return Figure("present", PRESENT, value, detail, changes, float(now["rate"]))
 
 
 def at_risk_figure(levels: Counts | None, never: Words | None) -> Figure:
@@ -305,11 +306,11 @@ def at_risk_figure(levels: Counts | None, never: Words | None) -> Figure:
     judged, unknown = levels["judged"], levels["unknown"]
     if not judged:
         return Figure("at_risk", AT_RISK, NOT_KNOWN, TOO_LITTLE, ())
-    share = 100 * levels["at_risk"] / judged
+    share = percent(levels["at_risk"], judged)
     detail = Words(
-        f"{share:.1f}% of {judged:,} · plus {levels['warning']:,} with a warning"
+        f"{share}% of {judged:,} · plus {levels['warning']:,} with a warning"
         + (f" · {unknown:,} not known" if unknown else ""),
-        f"占{judged:,}人的{share:.1f}% · 另有{levels['warning']:,}人预警"
+        f"占{judged:,}人的{share}% · 另有{levels['warning']:,}人预警"
         + (f" · {unknown:,}人无法判断" if unknown else ""),
     )
     value = f"{levels['at_risk']:,}"
@@ -321,8 +322,8 @@ def rolls_figure(by_day: Sequence[Counts | None], never: Words | None) -> Figure
     now, *others = by_day or [None]
     if now is None or not now["due"]:
         return _without("rolls", NOT_TAKEN, never)
-    share = 100 * now["not_taken"] / now["due"]
-    detail = Words(f"{share:.1f}% of {now['due']:,} lessons", f"占应点名{now['due']:,}节的{share:.1f}%")
+    share = percent(now["not_taken"], now["due"])
+    detail = Words(f"{share}% of {now['due']:,} lessons", f"占应点名{now['due']:,}节的{share}%")
     past = [other["not_taken"] if other and other["due"] else None for other in others]
     value = f"{now['not_taken']:,}"
     changes = _changes(now["not_taken"], past, "", "节", less=True)
@@ -347,20 +348,23 @@ def _by_group(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> dic
 
 
 def _changes(
-    now: float | None, before: Sequence[float | None], en: str, zh: str, *, less: bool = False
+    now: int | Decimal | None, before: Sequence[int | Decimal | None], en: str, zh: str, *, less: bool = False
 ) -> tuple[Change, ...]:
-    """The changes since last week and last term. Rates show one decimal. `less`: less is better."""
+    """The changes since last week and last term. `less`: less is better."""
     return tuple(
         _change(since, now, other, Words(en, zh), less=less)
         for since, other in zip((LAST_WEEK, LAST_TERM), before, strict=True)
     )
 
 
-def _change(since: Words, now: float | None, other: float | None, unit: Words, *, less: bool) -> Change:
+def _change(
+    since: Words, now: int | Decimal | None, other: int | Decimal | None, unit: Words, *, less: bool
+) -> Change:
+    """The difference of two figures as they are shown."""
     if now is None or other is None:
         return Change(since, NOTHING)
-    moved = round(now - other, 1)
-    number = f"{abs(moved):.1f}" if isinstance(now, float) else f"{abs(moved):,}"
+    moved = now - other
+    number = f"{abs(moved):,}"
     if not moved:
         return Change(since, Words("no change", "持平"))
     arrow, good = "▲" if moved > 0 else "▼", (moved < 0) == less

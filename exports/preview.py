@@ -10,6 +10,7 @@ from exports.markdown import table, text
 from exports.source import Origin
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
 from exports.spreadsheet.sheets import Language, Workbook
+from exports.spreadsheet.styles import shown_as
 
 #: Rows and columns that are shown of a sheet.
 ROWS, COLUMNS = 3, 8
@@ -34,5 +35,5 @@ def _cell(column: SheetColumn, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.1%}" if column.kind == "percent" else f"{value:g}"
+        return shown_as(column, value)
     return column.words.get(str(value), str(value))

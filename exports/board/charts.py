@@ -223,7 +223,7 @@ def _lessons(language: Language) -> alt.LayerChart:
         cells.transform_joinaggregate(least="min(rate)", greatest="max(rate)")
         .mark_text(fontSize=12)
         .encode(
-            text=alt.Text("rate:Q", format=".1f"),
+            text=alt.Text("rate:Q", format=".2f"),
             color=alt.condition(
                 "datum.rate < (datum.least + datum.greatest) / 2", alt.value("white"), alt.value("#111111")
             ),
@@ -298,7 +298,7 @@ def _moved(language: Language) -> alt.LayerChart:
         _base(alt.Step(MOVED_HEIGHT))
         .transform_filter(NEAR)
         .transform_calculate(
-            size="abs(datum.change)", sign="(datum.change > 0 ? '▲ +' : '▼ ') + format(datum.change, '.1f')"
+            size="abs(datum.change)", sign="(datum.change > 0 ? '▲ +' : '▼ ') + format(datum.change, '.2f')"
         )
         .transform_window(place="row_number()", sort=[alt.SortField("size", order="descending")])
         .transform_filter("datum.place <= 10")

@@ -135,14 +135,14 @@ MOVED = f"""
     WITH {SHOWN}, recent AS (
         SELECT
             admin_class_id::VARCHAR AS key,
-            {rate("sum(recent_present)", "sum(recent_recorded)")}::DOUBLE AS recent,
-            {rate("sum(earlier_present)", "sum(earlier_recorded)")}::DOUBLE AS earlier
+            {rate("sum(recent_present)", "sum(recent_recorded)")} AS recent,
+            {rate("sum(earlier_present)", "sum(earlier_recorded)")} AS earlier
         FROM marts.attendance_student_semester JOIN shown USING (school_id, semester_id) {NOT_DELETED}
         WHERE admin_class_id IS NOT NULL
         GROUP BY ALL
     )
-    SELECT *, round(recent - earlier, 2) AS change FROM recent
-    WHERE change IS NOT NULL ORDER BY abs(change) DESC, key
+    SELECT key, recent::DOUBLE AS recent, earlier::DOUBLE AS earlier, (recent - earlier)::DOUBLE AS change
+    FROM recent WHERE change IS NOT NULL ORDER BY abs(change) DESC, key
 """
 #: The students at risk or with a warning. Where an input was never loaded, the loaded data alone decide.
 TALK_TO = f"""

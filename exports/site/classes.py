@@ -15,7 +15,21 @@ from exports.site.students import (
     VERDICT,
 )
 from exports.spreadsheet.sheets import Column, Sheet, Words
-from exports.workbooks.queries import CLASS_COHORT, LAST_YEAR, NOT_DELETED, REASON_TEXTS, SCORE, SHOWN, rate
+from exports.workbooks.queries import (
+    CLASS_COHORT,
+    CLASS_MEAN,
+    DIFFERENCE,
+    DIFFICULTY,
+    ITEM_MEAN,
+    LAST_YEAR,
+    NOT_DELETED,
+    OTHERS_MEAN,
+    REASON_TEXTS,
+    SCORE,
+    SHOWN,
+    rate,
+    ratio,
+)
 from exports.workbooks.terms import ATTENTION, INDICATORS, LAST_YEARS_GRADE, LEVELS, RATE, STUDENTS, VERDICTS
 
 SCHOOL = Words("School", "全校")
@@ -312,7 +326,7 @@ COHORTS = Kind(
                     WITH {SHOWN}
                     SELECT
                         cohort_id::VARCHAR AS page, course_name, course_class_id::VARCHAR AS _course,
-                        class_name, teacher_names, class_scored, class_mean, others_mean, difference,
+                        class_name, teacher_names, class_scored, {CLASS_MEAN}, {OTHERS_MEAN}, {DIFFERENCE},
                         difference_low, difference_high, effect_size, verdict
                     FROM marts.grade_class_against_cohort JOIN shown USING (school_id, semester_id)
                     WHERE population = 'all' AND list_contains($pages, cohort_id::VARCHAR)
@@ -393,7 +407,7 @@ CLASSES = Kind(
                     graded AS (
                         SELECT
                             school_id, admin_class_id, course_class_id, count(score_percent) AS scored,
-                            avg(score_percent) AS mean
+                            {ratio("sum(score_percent)", "count(score_percent)", 2)} AS mean
                         FROM core.fct_grade JOIN own USING (school_id, semester_id, student_id)
                         WHERE source = 'class' AND counts_in_statistics GROUP BY ALL
                     )
@@ -459,8 +473,8 @@ COURSE_CLASSES = Kind(
                     ),
                     graded AS (
                         SELECT
-                            school_id, course_class_id, student_id, score_text, score_percent, level,
-                            {VERDICT}
+                            school_id, course_class_id, student_id, score_text, level, {VERDICT},
+                            {rate("real_score", "full_score")} AS score_percent
                         FROM core.fct_grade
                         WHERE school_id = $school_id AND source = 'class'
                             AND list_contains($pages, course_class_id::VARCHAR)
@@ -528,12 +542,13 @@ COURSE_CLASSES = Kind(
                 about=Words(
                     "The mean compared with that of the cohort's other classes.", "平均分与同届其他班的比较。"
                 ),
-                query="""
+                query=f"""
                     SELECT
                         course_class_id::VARCHAR AS page,
                         coalesce(cohort_name, cohort_id::VARCHAR) AS cohort_name,
-                        cohort_id::VARCHAR AS _cohort, class_scored, class_mean, class_sd, class_pass_rate,
-                        others_mean, difference, difference_low, difference_high, effect_size, verdict
+                        cohort_id::VARCHAR AS _cohort, class_scored, {CLASS_MEAN}, class_sd,
+                        class_pass_rate, {OTHERS_MEAN}, {DIFFERENCE}, difference_low, difference_high,
+                        effect_size, verdict
                     FROM marts.grade_class_against_cohort
                     WHERE school_id = $school_id AND population = 'all'
                         AND list_contains($pages, course_class_id::VARCHAR)
@@ -556,10 +571,10 @@ COURSE_CLASSES = Kind(
                     "How hard each item was, and how well it tells students apart.",
                     "各评价项的难度与区分度。",
                 ),
-                query="""
+                query=f"""
                     SELECT
-                        course_class_id::VARCHAR AS page, item_name, students, mean, full_score, difficulty,
-                        discrimination, discrimination_label_en, discrimination_label_zh
+                        course_class_id::VARCHAR AS page, item_name, students, {ITEM_MEAN}, full_score,
+                        {DIFFICULTY}, discrimination, discrimination_label_en, discrimination_label_zh
                     FROM marts.score_item_analysis
                     WHERE school_id = $school_id AND population = 'all'
                         AND list_contains($pages, course_class_id::VARCHAR)

@@ -23,6 +23,7 @@ from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Words
 from exports.templates import page_template
 from exports.workbooks.terms import LEVELS, WEEKDAYS, untranslated
+from warehouse.rounding import half_up
 
 HERE = Path(__file__).parent
 Row = Mapping[str, Any]
@@ -203,9 +204,9 @@ def _text(field: Field, value: Any) -> str:
     """The HTML of a value that is no text."""
     if isinstance(value, Decimal | float):
         sign = "+" if field.signed else ""
+        number = f"{half_up(value, field.places):{sign}}"
         if field.kind == "percent":
-            return f"{value:{sign}.1f}%"
-        number = f"{value:{sign}.{field.places}f}"
+            return f"{number}%"
         return number.rstrip("0").rstrip(".") if "." in number else number
     if isinstance(value, bool):
         return "✓" if value else "✗"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exports import measures
 from exports.site.sections import FEWEST, Kind, Line, Links, Section
 from exports.spreadsheet.sheets import Column, Sheet, Words
-from exports.workbooks.queries import NEWEST_FIRST, SHOWN, rate
+from exports.workbooks.queries import GPA, NEWEST_FIRST, SCORE_RATE, SHOWN, rate, ratio
 from exports.workbooks.terms import INDICATORS, KINDS, LEVELS, RATE, TIERS, grouped
 
 CLASS, COHORT, STUDENT = Words("Class", "行政班"), Words("Cohort", "届别"), Words("Student", "学生")
@@ -48,6 +48,11 @@ def _beside(part: str, whole: str, group: str) -> str:
     of_group = rate(f"sum({part}) OVER {group}", f"sum({whole}) OVER {group}")
     return f"CASE WHEN count(*) OVER {group} >= {FEWEST} THEN {of_group} END"
 
+
+#: SQL for the mean of a course class, and of an item, beside each grade and score.
+COUNTED = "(score_percent) FILTER (counts_in_statistics) OVER of_class"
+MEAN_OF_CLASS = ratio(f"sum{COUNTED}", f"count{COUNTED}", 2)
+MEAN_OF_ITEM = ratio("sum(score) OVER of_item", "count(score) OVER of_item", 2)
 
 HEADING = Section(
     Sheet(
@@ -178,9 +183,11 @@ GROWTH = Section(
         ),
         query=f"""
             SELECT
-                student_id::VARCHAR AS page, growth.semester_name, score_rate, growth_percentile,
+                student_id::VARCHAR AS page, growth.semester_name, {SCORE_RATE}, growth_percentile,
                 growth_percentile_low, growth_percentile_high
-            FROM marts.grade_student_growth AS growth JOIN core.dim_semester USING (school_id, semester_id)
+            FROM marts.grade_student_growth AS growth
+            JOIN core.dim_semester USING (school_id, semester_id)
+            JOIN marts.grade_student_semester USING (school_id, semester_id, student_id)
             WHERE school_id = $school_id AND list_contains($pages, student_id::VARCHAR)
             ORDER BY {NEWEST_FIRST}
         """,
@@ -352,8 +359,8 @@ SEMESTERS = Section(
                 {BESIDE}
             )
             SELECT
-                student_id::VARCHAR AS page, beside.semester_name, score_rate, class_rate, cohort_rate,
-                scored_courses, failed_courses, credits, gained_credits, gpa, rank_in_cohort, cohort_size
+                student_id::VARCHAR AS page, beside.semester_name, {SCORE_RATE}, class_rate, cohort_rate,
+                scored_courses, failed_courses, credits, gained_credits, {GPA}, rank_in_cohort, cohort_size
             FROM beside JOIN core.dim_semester USING (school_id, semester_id)
             WHERE list_contains($pages, student_id::VARCHAR)
             ORDER BY dim_semester.first_day, semester_id
@@ -380,14 +387,15 @@ COURSES = Section(
         query=f"""
             WITH beside AS (
                 SELECT
-                    *, CASE WHEN count(score_percent) FILTER (counts_in_statistics) OVER of_class >= {FEWEST}
-                        THEN avg(score_percent) FILTER (counts_in_statistics) OVER of_class END AS class_mean
+                    *, CASE WHEN count{COUNTED} >= {FEWEST}
+                        THEN {MEAN_OF_CLASS} END AS class_mean
                 FROM core.fct_grade WHERE school_id = $school_id AND source = 'class'
                 WINDOW of_class AS (PARTITION BY course_class_id)
             )
             SELECT
                 student_id::VARCHAR AS page, semester_name, course_name, course_class_id::VARCHAR AS _course,
-                real_score, score_text, full_score, score_percent, class_mean, level, {VERDICT}, credit,
+                real_score, score_text, full_score,
+                {rate("real_score", "full_score")} AS score_percent, class_mean, level, {VERDICT}, credit,
                 grade_points, published_at::DATE AS published_at
             FROM beside LEFT JOIN core.dim_semester USING (school_id, semester_id)
             WHERE list_contains($pages, student_id::VARCHAR)
@@ -418,7 +426,7 @@ ITEMS = Section(
             WITH {SHOWN}, beside AS (
                 SELECT
                     fct_item_score.*, semester_id, course_class_id, assessment_name,
-                    CASE WHEN count(score) OVER of_item >= {FEWEST} THEN avg(score) OVER of_item END AS mean
+                    CASE WHEN count(score) OVER of_item >= {FEWEST} THEN {MEAN_OF_ITEM} END AS mean
                 FROM core.fct_item_score
                 JOIN core.dim_assessment USING (school_id, assessment_id)
                 JOIN shown USING (school_id, semester_id)
@@ -437,7 +445,7 @@ ITEMS = Section(
         """,
         sources=("core.fct_item_score", "core.dim_assessment_item", "core.dim_course_class"),
         columns={
-            "class_mean": Column(Words("Mean of the class", "课程班平均"), places=2),
+            "class_mean": Column(Words("Mean of the class", "课程班平均")),
             "score": Column(places=2),
             "full_score": Column(places=2),
             "score_percent": Column(Words("Score rate", "得分率"), kind="percent"),

@@ -15,6 +15,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from exports.spreadsheet.columns import SheetColumn
+from warehouse.rounding import half_up
 
 #: Part of every Windows, and of Excel for the Mac. Elsewhere programs use their own Chinese font.
 FONT, FONT_SIZE = "Microsoft YaHei", 11
@@ -183,7 +184,9 @@ def shown_as(column: SheetColumn, value: Any) -> str:
         return column.words.get(value or "", value or "")
     places = PLACES if column.places is None else min(column.places, PLACES)
     sign = "+" if column.signed else ""
-    return f"{value:{sign}.{places}%}" if column.kind == "percent" else f"{value:{sign},.{places}f}"
+    if column.kind == "percent":
+        return f"{half_up(100 * value, places):{sign}}%"
+    return f"{half_up(value, places):{sign},}"
 
 
 def _width(column: SheetColumn, value: Any) -> float:

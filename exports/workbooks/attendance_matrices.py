@@ -93,7 +93,7 @@ def weekly(cohorts: Labels, after_another: Labels) -> Sheet:
             "first_day": Column(Words("From", "起始日期")),
             "is_complete": NOT_OVER,
             **grouped(LESSONS, "recorded", "absent", "on_leave", "late"),
-            **grouped(RATE, attendance_rate=Column(Words("School", "全校"), places=1)),
+            **grouped(RATE, attendance_rate=Column(Words("School", "全校"))),
             **grouped(RATE, **pivot_columns("attendance_rate", cohorts, PERCENT)),
             **grouped(LAST_YEARS_GRADE, **pivot_columns("last_year_rate", after_another, PERCENT)),
         },
@@ -281,7 +281,7 @@ def heat_map(weekdays: Labels) -> Sheet:
         columns={
             "lesson_name": Column(Words("Name", "名称")),
             "period": Column(Words("Time", "时间")),
-            **grouped(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
+            **grouped(RATE, total=Column(Words("Week", "全周"), kind="percent")),
             **grouped(RATE, **pivot_columns("attendance_rate", weekdays, PERCENT)),
             **grouped(LATENESS, **pivot_columns("lateness_rate", weekdays, PERCENT)),
         },
@@ -291,4 +291,4 @@ def heat_map(weekdays: Labels) -> Sheet:
 
 def _week_columns(weeks: Labels) -> dict[str, Column]:
     by_week = pivot_columns("attendance_rate", weeks, PERCENT)
-    return grouped(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent", places=1), **by_week)
+    return grouped(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent"), **by_week)

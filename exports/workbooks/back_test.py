@@ -19,6 +19,7 @@ from exports.spreadsheet.sheets import Column, Definition, Sheet, Words
 from exports.workbooks.queries import SHOWN
 from exports.workbooks.terms import INDICATORS, STUDENTS, grouped
 from warehouse.identifiers import listed
+from warehouse.rounding import half_up, percent
 
 #: The week of the sentences. Where a semester was shorter or judged otherwise then, the nearest other week.
 WEEK = 8
@@ -77,8 +78,8 @@ COUNTED = Words(
     "{semester_name}第{week}周：{rule.zh}被预警的{flagged}名学生中，{hits}名{outcome.zh}，{false_alarms}名没有。",
 )
 BY_LOT = Words(
-    "Of all {students} students {base_rate:.1f}% did, so that as many drawn by lot would have been {lot}.",
-    "全部{students}名学生中这样的占{base_rate:.1f}%，随机抽取同样多的学生会有{lot}名。",
+    "Of all {students} students {base_rate}% did, so that as many drawn by lot would have been {lot}.",
+    "全部{students}名学生中这样的占{base_rate}%，随机抽取同样多的学生会有{lot}名。",
 )
 BY_SINGLE = Words(
     "The {single.en} alone, with as many flags: {single_hits}.",
@@ -330,10 +331,12 @@ def _share(share: str) -> dict[str, Column]:
     return {f"{share}{end}": Column(label, kind="percent") for end, label in labels.items()}
 
 
+#: The number of students that a share is of.
+WHOLES = {"precision": "flagged", "recall": "with_outcome"}
 #: Shares of few students are left empty.
 SHARES = ", ".join(
     f'if({whole} >= {FEWEST_OF_SHARE}, "{share}{end}", NULL) AS "{share}{end}"'
-    for share, whole in (("precision", "flagged"), ("recall", "with_outcome"))
+    for share, whole in WHOLES.items()
     for end in ("", "_low", "_high")
 )
 SHEET = Sheet(
@@ -430,12 +433,12 @@ def _right(row: Mapping[str, Any]) -> Iterable[Words]:
     yield _filled(COUNTED, row)
     if row["known_when"] in CERTAINTY:
         yield CERTAINTY[row["known_when"]]
-    yield _filled(BY_LOT, row, lot=f"{lot:.1f}")
+    yield _filled(BY_LOT, row, lot=half_up(lot, 1))
     single = row["best_single"] and _in_sentence(_indicator(row["best_single"]))
     if single:
-        yield _filled(BY_SINGLE, row, single=single, single_hits=f"{row['single_hits']:.1f}")
+        yield _filled(BY_SINGLE, row, single=single, single_hits=half_up(row["single_hits"], 1))
     if row["flagged"] >= FEWEST_OF_SHARE:
-        talks = f"{TALKS * row['precision'] / 100:.0f}"
+        talks = half_up(TALKS * row["hits"] / row["flagged"], 0)
         yield _filled(OF_TWENTY, _percents(row, "precision"), talks=talks)
     yield CHANCE[row["chance_verdict"]]
     if row["verdict"] in SINGLE and single:
@@ -448,10 +451,10 @@ def _missed(row: Mapping[str, Any]) -> Words:
     return _filled(OF_NEEDED, row, share=_filled(FOUND_SHARE, _percents(row, "recall")))
 
 
-def _percents(row: Mapping[str, Any], share: str) -> dict[str, str]:
+def _percents(row: Mapping[str, Any], share: str) -> dict[str, Decimal]:
     """A share and the ends of its range, in whole percents."""
-    columns = {share: share, "low": f"{share}_low", "high": f"{share}_high"}
-    return {name: f"{row[column]:.0f}" for name, column in columns.items()}
+    ends = {end: half_up(row[f"{share}_{end}"], 0) for end in ("low", "high")}
+    return {share: percent(row["hits"], row[WHOLES[share]], 0), **ends}
 
 
 def _fair(
@@ -488,14 +491,14 @@ def _difference(row: Mapping[str, Any], group: Mapping[str, Any]) -> Words:
     assert share is not None
     difference, of_group = group[f"{share}_difference"], group[share]
     name = Words(group["group_en"], group["group_zh"])
-    shares = {"of_group": f"{of_group:.0f}", "elsewhere": f"{of_group - difference:.0f}"}
-    limits = {end: f"{group[f'{share}_difference_{end}']:+.0f}" for end in ("low", "high")}
+    shares = {"of_group": half_up(of_group, 0), "elsewhere": half_up(of_group - difference, 0)}
+    limits = {end: f"{half_up(group[f'{share}_difference_{end}'], 0):+}" for end in ("low", "high")}
     return _filled(
         DIFFERENCE,
         row,
         group=name,
         differs=_filled(DIFFERS[share], row, group=name, **shares),
-        difference=f"{difference:+.0f}",
+        difference=f"{half_up(difference, 0):+}",
         chance=BEYOND_CHANCE if group["is_distinguishable"] else WITHIN_CHANCE,
         **limits,
     )
@@ -541,7 +544,11 @@ def _reason(row: Mapping[str, Any]) -> Words:
         return _filled(text, row, indicator=indicator)
     share = EMPTY
     if row["flagged"] >= FEWEST_OF_SHARE:
-        share = _filled(REASON_SHARE, {name: f"{row[name]:.0f}" for name in ("precision", "base_rate")})
+        shares = {
+            "precision": percent(row["hits"], row["flagged"], 0),
+            "base_rate": percent(row["with_outcome"], row["students"], 0),
+        }
+        share = _filled(REASON_SHARE, shares)
     texts = {"indicator": indicator, "outcome": HAPPENED[row["outcome"]], "share": share}
     return _filled(REASON, row, **texts)
 

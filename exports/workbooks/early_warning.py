@@ -443,7 +443,7 @@ def at_a_glance(language: Language, day: date) -> Sheet:
         sources=OF_JUDGED,
         columns={
             "level": Column(words=LEVELS),
-            "attendance_rate": Column(RATE, kind="percent", places=1),
+            "attendance_rate": Column(RATE, kind="percent"),
             "absences_left": Column(ABSENCES_LEFT),
             reasons: Column(REASONS),
             "last_intervention_on": Column(LAST_TALK),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exports import measures
 from exports.spreadsheet.sheets import Chart, Column, Sheet, Words
 from exports.workbooks.labels import Labels
-from exports.workbooks.queries import BAND, GRADES_LAST_YEAR, SHOWN, pivot, pivot_names
+from exports.workbooks.queries import BAND, GRADES_LAST_YEAR, MEAN, SHOWN, pivot, pivot_names
 from exports.workbooks.terms import (
     GROUP_TYPES,
     HIGH,
@@ -117,7 +117,7 @@ def distribution(labels: Labels, *, last_year: bool) -> Sheet:
             WITH {SHOWN}, {GRADES_LAST_YEAR}, by_band AS ({by_band})
             SELECT
                 shown.semester_name, group_type, coalesce(group_name, '') AS group_name, students, scored,
-                mean, mean_low, mean_high, median, sd, least, greatest, pass_rate, excellent_rate,
+                {MEAN}, mean_low, mean_high, median, sd, least, greatest, pass_rate, excellent_rate,
                 {listed((*earlier, *shares))}
             FROM marts.grade_distribution
             JOIN shown USING (school_id, semester_id)

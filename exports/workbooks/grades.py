@@ -13,7 +13,20 @@ from exports.workbooks import class_pages
 from exports.workbooks.definitions import grade_definitions
 from exports.workbooks.grade_matrices import bands, distribution
 from exports.workbooks.labels import band_labels, graded_groups, has_grades_of_last_year
-from exports.workbooks.queries import NEWEST_FIRST, SHOWN, UNFINISHED, rate, ratio
+from exports.workbooks.queries import (
+    CLASS_MEAN,
+    COHORT_MEAN,
+    DIFFERENCE,
+    DIFFICULTY,
+    GPA,
+    ITEM_MEAN,
+    MEAN,
+    NEWEST_FIRST,
+    SHOWN,
+    UNFINISHED,
+    rate,
+    ratio,
+)
 from exports.workbooks.terms import (
     AMBER,
     DISCRIMINATION,
@@ -98,7 +111,7 @@ OVERVIEW = Sheet(
             GROUP BY ALL
         )
         SELECT
-            dim_semester.semester_name, {UNFINISHED}, students, grades, scored, mean, median, sd,
+            dim_semester.semester_name, {UNFINISHED}, students, grades, scored, {MEAN}, median, sd,
             pass_rate, excellent_rate, failed, gpa, pending_courses, completeness_rate
         FROM marts.grade_distribution
         JOIN core.dim_semester USING (school_id, semester_id)
@@ -129,14 +142,15 @@ CLASSES = Sheet(
         WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, course_name, class_name, teacher_names,
-            class_scored, class_mean, class_sd, class_pass_rate,
-            cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-            difference, difference_low, difference_high, shrunken_difference, effect_size, verdict,
+            class_scored, {CLASS_MEAN}, class_sd, class_pass_rate,
+            cohort_scored, {COHORT_MEAN}, cohort_sd, cohort_pass_rate,
+            {DIFFERENCE}, difference_low, difference_high, shrunken_difference, effect_size, verdict,
             {RANK_OF_CLASS} AS rank
         FROM marts.grade_class_against_cohort
         JOIN shown USING (school_id, semester_id)
         JOIN core.dim_semester USING (school_id, semester_id)
-        ORDER BY shown.semester_name, cohort_name, course_name, class_mean DESC NULLS LAST, course_class_id
+        ORDER BY shown.semester_name, cohort_name, course_name,
+            grade_class_against_cohort.class_mean DESC NULLS LAST, course_class_id
     """,
     sources=("marts.grade_class_against_cohort",),
     columns={
@@ -182,7 +196,8 @@ STUDENTS = Sheet(
         WITH {SHOWN}, {class_pages.CLASS_HEADS}
         SELECT
             shown.semester_name, {class_pages.HEAD}, {class_pages.PAGE}, student_number, student_name,
-            CASE WHEN has_left THEN '✓' END AS has_left, weighted_mean, gpa,
+            CASE WHEN has_left THEN '✓' END AS has_left,
+            {ratio("weighted_percent_sum", "weight_sum", 2)} AS weighted_mean, {GPA},
             counted_courses, passed_courses, failed_courses, pending_failed_courses, undecided_courses,
             pending_courses, credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size,
             {NO_RANK_OF_STUDENT} AS no_rank
@@ -192,7 +207,7 @@ STUDENTS = Sheet(
         LEFT JOIN class_heads USING (school_id, semester_id, admin_class_id)
         ORDER BY
             {class_pages.ORDER},
-            rank_in_class NULLS LAST, weighted_mean DESC NULLS LAST, student_id
+            rank_in_class NULLS LAST, grade_student_semester.weighted_mean DESC NULLS LAST, student_id
     """,
     sources=("marts.grade_student_semester", *class_pages.SOURCES),
     columns={
@@ -241,7 +256,7 @@ ITEMS = Sheet(
         SELECT
             shown.semester_name, course_name, class_name, teacher_names, item_name, full_score,
             students, complete_students, CASE WHEN is_small_sample THEN '✓' END AS is_small_sample,
-            mean, difficulty, discrimination, item_rest_correlation, discrimination_label,
+            {ITEM_MEAN}, {DIFFICULTY}, discrimination, item_rest_correlation, discrimination_label,
             alpha, alpha_low, alpha_high
         FROM marts.score_item_analysis
         JOIN shown USING (school_id, semester_id)

@@ -22,13 +22,41 @@ def rate(part: str, whole: str) -> str:
 
 
 def ratio(part: str, whole: str, places: int) -> str:
-    """SQL for part / whole, rounded half up. Null where the whole is zero. Neither may be negative. Divides
+    """SQL for part / whole, rounded half up, away from zero. Null where the whole is not above zero. Divides
     whole numbers of 1e-12, like the marts, since a double cannot represent most halves."""
     units, of = (f"(CAST({number} AS DECIMAL(38, 12)) * {10**12})::HUGEINT" for number in (part, whole))
     return (
-        f"try_cast(((2{'0' * places} * {units} + {of}) // (2 * nullif({of}, 0)))::DECIMAL(38, 0)"
+        f"try_cast(((2{'0' * places} * {units} + sign({units}) * {of}) // "
+        f"(2 * nullif(greatest({of}, 0), 0)))::DECIMAL(38, 0)"
         f" * 0.{'0' * (places - 1)}1 AS DECIMAL(18, {places}))"
     )
+
+
+#: Quotients of marts with the decimals that sheets and pages show: the mart's own four are rounded already.
+MEAN = f"{ratio('percent_sum', 'scored', 2)} AS mean"
+#: Of marts.grade_class_against_cohort.
+CLASS_MEAN = f"{ratio('class_percent_sum', 'class_scored', 2)} AS class_mean"
+COHORT_MEAN = (
+    f"if(cohort_id IS NOT NULL, {ratio('cohort_percent_sum', 'cohort_scored', 2)}, NULL) AS cohort_mean"
+)
+OTHERS_SUM = "(cohort_percent_sum - coalesce(class_percent_sum, 0))"
+OTHERS_MEAN = f"{ratio(OTHERS_SUM, 'others_scored', 2)} AS others_mean"
+DIFFERENCE = (
+    ratio(
+        f"(class_percent_sum * others_scored - {OTHERS_SUM} * class_scored)",
+        "(class_scored * others_scored)",
+        2,
+    )
+    + " AS difference"
+)
+#: Of marts.score_item_analysis.
+ITEM_MEAN = f"{ratio('score_sum', 'students', 2)} AS mean"
+DIFFICULTY = (
+    f"if(difficulty IS NOT NULL, {ratio('score_sum', '(students * full_score)', 2)}, NULL) AS difficulty"
+)
+#: Of marts.grade_student_semester.
+GPA = f"{ratio('grade_points_sum', 'gpa_credits', 2)} AS gpa"
+SCORE_RATE = f"{rate('score_sum', 'full_score_sum')} AS score_rate"
 
 
 def number_text(number: str) -> str:
@@ -116,10 +144,11 @@ LAST_YEAR = """last_year AS (
 
 #: The grades of the same grade level a year before, by cohort of the shown semester. No row: the grade level
 #: is not known, nothing was graded, or several cohorts were in it.
-GRADES_LAST_YEAR = """last_year AS (
+GRADES_LAST_YEAR = f"""last_year AS (
     SELECT
         now.school_id, now.semester_id, 'cohort' AS group_type, now.cohort_id::VARCHAR AS group_key,
-        earlier.mean AS last_year_mean, earlier.pass_rate AS last_year_pass_rate
+        {ratio("earlier.percent_sum", "earlier.scored", 2)} AS last_year_mean,
+        earlier.pass_rate AS last_year_pass_rate
     FROM core.cohort_grade_level AS now
     JOIN shown USING (school_id, semester_id)
     JOIN core.dim_semester USING (school_id, semester_id)

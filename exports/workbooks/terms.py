@@ -122,7 +122,7 @@ SHARE = Words("Share", "占比")
 NOT_OVER = Column(Words("Not over yet", "未结束"))
 
 #: Percentages in cells of a matrix.
-PERCENT = Column(kind="percent", places=1)
+PERCENT = Column(kind="percent")
 
 #: What the workbooks leave out.
 EARLIER_SEMESTERS = Words(

@@ -20,6 +20,7 @@ from loading.pushes.targets import row_id
 from loading.slices.commit import Loaded
 from loading.tables import TABLES
 from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT
+from warehouse.rounding import percent
 
 #: Seconds by which a push may precede a load that did not show its change yet.
 MARGIN = 3600.0
@@ -55,7 +56,7 @@ def _day(school_id: int, resource: str, day: date, counts: Sequence[tuple[int, i
         "day": day,
         "changed": changed,
         "missed": missed,
-        "miss_rate": round(100 * missed / changed, 2),
+        "miss_rate": float(percent(missed, changed)),
     }
 
 

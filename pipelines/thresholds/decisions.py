@@ -14,6 +14,7 @@ from exports.workbooks.back_test import FEWEST_OF_SHARE
 from exports.workbooks.terms import INDICATORS
 from pipelines.thresholds.back_test import LAST_CLOSED, PAIRS, point_label
 from pipelines.thresholds.flags import wilson
+from warehouse.rounding import half_up
 
 #: The outcomes that a level contains, with the labels of the area that does not, and of the outcome.
 OUTCOMES = {outcome: labels for (rule, outcome), labels in PAIRS.items() if rule != "level_warning"}
@@ -105,7 +106,7 @@ def decision_rows(
 def net_benefit(talks: int, needed: int, students: int, one_in: int) -> Decimal:
     """The net benefit per 100 students: of one in N, an unneeded talk costs 1 / (N - 1) of a needed one."""
     benefit = 100 * (Decimal(needed) - Decimal(talks - needed) / (one_in - 1)) / students
-    return benefit.quantize(Decimal("0.1"))
+    return half_up(benefit, 1)
 
 
 def net_benefit_interval(talks: int, needed: int, students: int, one_in: int) -> tuple[float, float]:
@@ -132,7 +133,7 @@ def net_benefit_interval(talks: int, needed: int, students: int, one_in: int) ->
 
 def _benefit(talks: int, needed: int, students: int, one_in: int) -> str:
     low, high = net_benefit_interval(talks, needed, students, one_in)
-    return f"{net_benefit(talks, needed, students, one_in)} ({low:.1f} to {high:.1f})"
+    return f"{net_benefit(talks, needed, students, one_in)} ({half_up(low, 1)} to {half_up(high, 1)})"
 
 
 def _rows(

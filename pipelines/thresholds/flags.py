@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from exports.workbooks.back_test import FEWEST_OF_SHARE
+from warehouse.rounding import half_up, percent
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
@@ -39,7 +40,7 @@ class Flags:
         if self.flagged < FEWEST_OF_SHARE:
             single = TOO_FEW
         elif self.single_hits is not None:
-            single = f"{self.single_hits:.0f} of {self.flagged} ({self.best_single})"
+            single = f"{half_up(self.single_hits, 0)} of {self.flagged} ({self.best_single})"
         return [
             f"{self.flagged} of {self.students}",
             base,
@@ -60,8 +61,8 @@ def share(count: int, whole: int) -> str:
     """A share with its interval in words."""
     if whole < FEWEST_OF_SHARE:
         return TOO_FEW
-    low, high = wilson(count, whole)
-    return f"{count} of {whole}: {100 * count / whole:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
+    low, high = (half_up(100 * end, 0) for end in wilson(count, whole))
+    return f"{count} of {whole}: {percent(count, whole, 0)}% ({low} to {high})"
 
 
 def wilson(count: int, whole: int) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from exports.figures import (
 from exports.source import records
 from exports.spreadsheet.sheets import Figure, Words
 from exports.workbooks.queries import BAND, NOT_DELETED, of_schools, rate
+from warehouse.rounding import half_up
 
 #: Smaller numbers of students are hidden.
 SMALLEST = 5
@@ -148,7 +149,7 @@ def week_rows(con: duckdb.DuckDBPyConnection, school_ids: Sequence[int]) -> list
 def level_rows(facts: Mapping[int, Facts]) -> list[dict[str, Any]]:
     """Students by level, of a hundred students whose level is known. Small numbers are left out."""
     return [
-        {"school_id": id, "level": level, "students": round(share, 1)}
+        {"school_id": id, "level": level, "students": float(half_up(share))}
         for id, school in facts.items()
         for level in ("at_risk", "warning")
         if (share := share_of_level(school.levels, level)) is not None

@@ -11,6 +11,7 @@ from exports.board.schools.words import REASONS, SPREAD
 from exports.source import joined
 from exports.spreadsheet.sheets import Figure, Words
 from warehouse.age import STALE, Age
+from warehouse.rounding import half_up
 
 #: Quartiles of fewer schools say little.
 FEWEST = 5
@@ -54,7 +55,7 @@ def quartiles(values: Sequence[float]) -> Quartiles | None:
     """The quartiles of values, interpolated as by DuckDB's quantile_cont. None: there are too few."""
     if len(values) < FEWEST:
         return None
-    low, median, high = (round(cut, 2) for cut in quantiles(values, n=4, method="inclusive"))
+    low, median, high = (float(half_up(cut)) for cut in quantiles(values, n=4, method="inclusive"))
     return Quartiles(low, median, high, len(values))
 
 
@@ -85,7 +86,7 @@ def reasons_of_figures(
     for name, quartile in usual.items():
         share = shares.get(name)
         if share is not None and quartile.beyond(share, less_is_worse=FAR[name]):
-            numbers = f"{share:.1f}%", f"{quartile.median:.1f}%"
+            numbers = f"{half_up(share)}%", f"{half_up(quartile.median)}%"
             detail = Words(SPREAD.en.format(*numbers), SPREAD.zh.format(*numbers))
             yield Reason(name, detail, abs(share - quartile.median))
 

@@ -34,6 +34,7 @@ from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.model_runner import Built, Checked, run
 from warehouse.publish.models.thresholds import FOLDER, ThresholdsWrong, read_own, with_own
 from warehouse.published.reading import Part, opened, parts_of
+from warehouse.rounding import percent
 
 LEVEL_COUNTS = f"""
     WITH {SHOWN}
@@ -192,7 +193,7 @@ def _rules(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any
 
 def _share(levels: Mapping[str, int], level: str) -> str:
     whole = sum(levels.values())
-    return f"{levels.get(level, 0)} ({100 * levels.get(level, 0) / whole:.1f}%)" if whole else "-"
+    return f"{levels.get(level, 0)} ({percent(levels.get(level, 0), whole)}%)" if whole else "-"
 
 
 def _plain(number: Decimal) -> str:

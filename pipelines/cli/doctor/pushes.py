@@ -8,6 +8,7 @@ from loading.pushes.inbox import Inbox, inbox_path, is_shared, left_behind, open
 from pipelines.cli.doctor.findings import Finding
 from pipelines.pushes.request_head import ONLY_POST
 from pipelines.settings.settings import Settings
+from warehouse.rounding import percent
 
 #: Characters below which a token could be guessed; seconds to wait for the receiver; days of statistics.
 SHORT, PATIENCE, DAYS = 16, 2.0, 7
@@ -90,8 +91,8 @@ def _examine_inbox(inbox: Inbox) -> Iterator[Finding]:
         details = ", ".join(f"{resource} {lost} of {rows}" for resource, rows, lost in counts if lost)
         yield Finding(
             None if missed else True,
-            f"Of {changed} rows that changed in {DAYS} days, {missed} ({missed / changed:.0%}) were not "
-            f"announced by a push{': ' + details if details else ''}.",
+            f"Of {changed} rows that changed in {DAYS} days, {missed} ({percent(missed, changed, 0)}%) were "
+            f"not announced by a push{': ' + details if details else ''}.",
         )
 
 

@@ -83,7 +83,7 @@ def test_the_detail_has_the_school_and_the_median() -> None:
     [[reason]] = reasons_by_school(
         [FRESH], {1: facts(present=71.26)}, NOW, {"present": Quartiles(93, 94.5, 96, 25)}
     ).values()
-    assert reason.detail == Words("71.3%, median 94.5%", "71.3%，中位数94.5%")
+    assert reason.detail == Words("71.26%, median 94.50%", "71.26%，中位数94.50%")
 
 
 def test_schools_are_sorted_by_their_reasons() -> None:

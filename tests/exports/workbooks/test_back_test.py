@@ -158,7 +158,7 @@ def test_answers_count_in_both_directions(con: duckdb.DuckDBPyConnection) -> Non
     assert said[RIGHT.en] == [
         "S20, week 8: of 20 students flagged for attendance, 13 failed two courses or more afterwards, and "
         "7 did not.",
-        "Of all 240 students 16.7% did, so that as many drawn by lot would have been 3.3.",
+        "Of all 240 students 16.67% did, so that as many drawn by lot would have been 3.3.",
         "The lateness rate alone, with as many flags: 5.5.",
         "So 65% of such talks were right (95% range 43 to 82%): 13 of 20.",
         "Such flags find them better than chance.",
@@ -166,7 +166,7 @@ def test_answers_count_in_both_directions(con: duckdb.DuckDBPyConnection) -> Non
     ]
     assert said[MISSED.en] == [
         "S20, week 8: of 40 students who failed two courses or more afterwards, 13 had been flagged for "
-        "attendance and 27 had not (32% found, 95% range 20 to 48%)."
+        "attendance and 27 had not (33% found, 95% range 20 to 48%)."
     ]
     assert said[FAIR.en] == [NOT_COMPARED.en, OWN_EYE.en]
     zh = [text.zh for answer in came_true(con, 1, names=False) for text in answer.sentences]

@@ -1,18 +1,29 @@
-"""The tables of a page of the site, in English."""
+"""The tables of the pages of a site, in English."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import unescape
 from pathlib import Path
 
 Table = list[Mapping[str, str]]
 
 
-def tables(page: Path) -> dict[str, Table]:
+def pages(site: Path, kind: str) -> Iterator[tuple[int, Mapping[str, Table]]]:
+    """The tables of each page of a kind, by the key of the page."""
+    paths = sorted(site.glob(f"{kind}/*.html"))
+    assert paths
+    return ((int(path.stem), _tables(path)) for path in paths)
+
+
+def _tables(page: Path) -> dict[str, Table]:
     """The tables of a page by title: each row's cells by the labels of the columns. A column below a heading
     has both in its label, with a slash."""
     sections = re.findall(r"<section>(.*?)</section>", page.read_text(encoding="utf-8"), re.S)
-    return {_text(re.findall(r"<h2.*?>(.*?)</h2>", section)[0]): _table(section) for section in sections}
+    return {
+        _text(re.findall(r"<h2.*?>(.*?)</h2>", section)[0]): _table(section)
+        for section in sections
+        if '<table class="calendar">' not in section
+    }
 
 
 def _table(section: str) -> Table:
@@ -26,9 +37,7 @@ def _table(section: str) -> Table:
     ]
     rows = re.findall(r"<tr>(.*?)</tr>", body.partition("</tbody>")[0], re.S)
     return [
-        dict(zip(names, map(_text, re.findall(r"<td.*?>(.*?)</td>", row, re.S)), strict=True))
-        for row in rows
-        if labels
+        dict(zip(names, map(_text, re.findall(r"<td.*?>(.*?)</td>", row, re.S)), strict=True)) for row in rows
     ]
 
 

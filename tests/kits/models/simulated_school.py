@@ -16,6 +16,8 @@ from simulator.wire.directory import Directory
 from simulator.wire.transcripts import transcript
 
 SCHOOL = 101
+#: A score that a teacher may give in words.
+WORD = "良好以上"
 SIZE = Size(schools=1, students=40, semesters=2)
 BASE = (
     *("schools", "terms", "reflections", "semesters", "students", "teachers", "classes", "class_members"),

@@ -208,7 +208,7 @@ GRADES = """
     )
     SELECT
         semester_name, not_over, count(DISTINCT student_id), count(*), count(score_percent),
-        round(avg(score_percent), 4), round(median(score_percent), 4), round(stddev_samp(score_percent), 4),
+        round(avg(score_percent), 2), round(median(score_percent), 4), round(stddev_samp(score_percent), 4),
         round(100 * count_if(is_passed) / count(is_passed), 2),
         round(100 * count_if(is_excellent) / count(score_percent), 2), count_if(NOT is_passed),
         round(sum(grade_points * credit) / sum(credit) FILTER (WHERE grade_points IS NOT NULL), 2),
@@ -246,17 +246,20 @@ GROUP_BANDS = (
 )
 DISTRIBUTION = """
     SELECT
-        current.semester_name, group_type, coalesce(group_name, 'Not known'), students, scored, mean,
-        mean_low, mean_high, median, sd, least, greatest, pass_rate, excellent_rate
+        current.semester_name, group_type, coalesce(group_name, 'Not known'), students, scored,
+        round(percent_sum / scored, 2), mean_low, mean_high, median, sd, least, greatest, pass_rate,
+        excellent_rate
     FROM marts.grade_distribution JOIN current USING (school_id, semester_id)
     WHERE group_type <> 'course_class'
 """
 CLASSES = """
     SELECT
         current.semester_name, cohort_name, course_name, class_name, teacher_names,
-        class_scored, class_mean, class_sd, class_pass_rate,
-        cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-        class_mean - others_mean, difference_low, difference_high, shrunken_difference, effect_size, verdict,
+        class_scored, round(class_percent_sum / class_scored, 2), class_sd, class_pass_rate,
+        cohort_scored, if(cohort_id IS NULL, NULL, round(cohort_percent_sum / cohort_scored, 2)),
+        cohort_sd, cohort_pass_rate,
+        round(class_mean - others_mean, 2), difference_low, difference_high, shrunken_difference, effect_size,
+        verdict,
         CASE
             WHEN cohort_id IS NULL THEN 'no cohort'
             WHEN is_distinguishable THEN concat(rank, ' / ', cohort_classes)
@@ -267,7 +270,8 @@ CLASSES = """
 STUDENTS = f"""
     SELECT
         current.semester_name, {_HEAD.format(mart="grade_student_semester")}, student_number, student_name,
-        if(has_left, '✓', NULL), weighted_mean, gpa, counted_courses, passed_courses, failed_courses,
+        if(has_left, '✓', NULL), round(weighted_percent_sum / weight_sum, 2),
+        round(grade_points_sum / gpa_credits, 2), counted_courses, passed_courses, failed_courses,
         pending_failed_courses, undecided_courses, pending_courses, credits, gained_credits, rank_in_class,
         class_size, rank_in_cohort, cohort_size,
         CASE
@@ -279,7 +283,8 @@ STUDENTS = f"""
 ITEMS = """
     SELECT
         current.semester_name, course_name, class_name, teacher_names, item_name, full_score, students,
-        complete_students, if(complete_students < 30, '✓', NULL), mean, difficulty, discrimination,
+        complete_students, if(complete_students < 30, '✓', NULL), round(score_sum / students, 2),
+        round(score_sum / students / full_score, 2) + 0 * difficulty, discrimination,
         item_rest_correlation, discrimination_label, alpha, alpha_low, alpha_high
     FROM marts.score_item_analysis JOIN current USING (school_id, semester_id)
 """

@@ -307,8 +307,8 @@ def test_empty_lists_speak_of_the_group_that_is_picked(window: Page, begun: Path
     assert isinstance(end, Written)
     page = open_board(window, end.path)
     assert _tiles(page)[1:] == [
-        ["0人", "占2人的0.0% · 另有0人预警 · 1人无法判断"],
-        ["0节", "占应点名2节的0.0%", "较一周前 持平", "较上学期同周 暂无数据"],
+        ["0人", "占2人的0.00% · 另有0人预警 · 1人无法判断"],
+        ["0节", "占应点名2节的0.00%", "较一周前 持平", "较上学期同周 暂无数据"],
     ]
     assert page.run(NOTHING.format("talks")) == "可判断的学生中，目前没有高风险或预警学生。"
     assert page.run(NOTHING.format("untaken")) == "近7天的课节均已点名。"

@@ -75,7 +75,7 @@ def test_a_cohorts_page_has_its_grade_last_year(file: Path, tmp_path: Path) -> N
     assert all(isinstance(end, Written) for end in ends), ends
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         rates = con.execute(
-            "SELECT week, round(100 * sum(present) / sum(recorded), 1) FROM marts.attendance_group_week "
+            "SELECT week, round(100 * sum(present) / sum(recorded), 2) FROM marts.attendance_group_week "
             "JOIN core.dim_semester USING (school_id, semester_id) WHERE school_id = ? "
             "AND group_type = 'cohort' AND grade_level = 12 AND semester_id = ? GROUP BY week ORDER BY week",
             [school_years.SENIOR, LAST_SEMESTER],
@@ -86,6 +86,6 @@ def test_a_cohorts_page_has_its_grade_last_year(file: Path, tmp_path: Path) -> N
     }
     table = texts[school_years.SENIOR].partition("每周出勤率</span>")[2].partition("</table>")[0]
     rows = [re.findall(r"<td.*?>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
-    assert [(row[0], row[-1]) for row in rows] == [(str(week), f"{rate:.1f}%") for week, rate in rates]
+    assert [(row[0], row[-1]) for row in rows] == [(str(week), f"{rate:.2f}%") for week, rate in rates]
     assert LABEL in table and 'class="line line2"' in table
     assert LABEL not in texts[school_years.SILENT]

@@ -1,60 +1,22 @@
 """The marks of lists beside the figures that count them, where a quarter of the grades does not count."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import duckdb
-import pytest
 
-from exports.export import Options, Written, export
-from simulator.readings import Readings
-from tests.kits.exports.site_pages import Table, tables
-from tests.kits.models.builds import Builder
-from tests.kits.models.publishing import publish
-from tests.kits.models.raw_tables import create_raw
-from tests.kits.models.simulated_school import SCHOOL, fill, simulated
+from tests.kits.exports.site_pages import pages
+from tests.kits.models.simulated_school import WORD
 
 DELAYED, DELAYED_ZH = "Delayed, does not count", "缓考，不计入"
-#: A grade with a word for a score, such as a letter.
-WORD = "良好以上"
-
-
-@pytest.fixture(scope="module")
-def published(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A school of which each fourth grade is delayed, and some have a word for a score."""
-    rows = simulated(Readings())
-    delayed = {"status": "delayed", "score": None, "pass_status": "failed"}
-    word = {"score": None, "_extra": {"score": WORD}}
-    rows["grades"] = [
-        row | delayed if place % 4 == 0 else row | word if place % 40 == 1 else row
-        for place, row in enumerate(rows["grades"])
-    ]
-    file = tmp_path_factory.mktemp("raw") / "campus.duckdb"
-    create_raw(file, {})
-    fill(file, SCHOOL, rows)
-    return publish(build("delayed", file), tmp_path_factory.mktemp("published"))
-
-
-@pytest.fixture(scope="module")
-def site(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    options = Options(tmp_path_factory.mktemp("site"), roles=("head",))
-    [end] = export(published, ["site"], [SCHOOL], options)
-    assert isinstance(end, Written), end
-    return end.path
-
-
-def _pages(site: Path, kind: str) -> Iterator[tuple[int, Mapping[str, Table]]]:
-    paths = sorted(site.glob(f"{kind}/*.html"))
-    assert paths
-    return ((int(path.stem), tables(path)) for path in paths)
 
 
 def test_figures_of_a_pupil_agree_with_the_list(site: Path) -> None:
     """Of each semester the scored and failed courses, and the failed courses that the level is based on."""
     delayed = 0
-    for student, page in _pages(site, "student"):
+    for student, page in pages(site, "student"):
         by_semester = defaultdict[str, list[Mapping[str, str]]](list)
         for row in page["Courses"]:
             by_semester[row["Semester"]].append(row)
@@ -81,8 +43,8 @@ def test_figures_of_a_course_class_agree_with_the_list(site: Path, published: Pa
                 "WHERE source = 'class' AND counts_in_statistics AND left_on IS NULL GROUP BY ALL"
             ).fetchall()
         )
-    verdicts = {key: [row["Is passed"] for row in page["Students"]] for key, page in _pages(site, "course")}
-    assert {key: own.count("✗") for key, own in verdicts.items()} == {
+    verdicts = {key: [row["Is passed"] for row in page["Students"]] for key, page in pages(site, "course")}
+    assert {key: column.count("✗") for key, column in verdicts.items()} == {
         key: failed.get(key, 0) for key in verdicts
     }
     assert DELAYED in str(verdicts)
@@ -93,8 +55,12 @@ def test_a_status_that_does_not_count_is_in_both_languages(site: Path) -> None:
     assert any(DELAYED in text and DELAYED_ZH in text for text in texts)
 
 
+def test_a_score_in_words_is_in_the_list(site: Path) -> None:
+    rows = [row for _, page in pages(site, "student") for row in page["Courses"]]
+    assert WORD in {row.get("Score text") for row in rows}
+
+
 def test_no_row_has_a_percentage_without_a_score(site: Path) -> None:
-    rows = [row for _, page in _pages(site, "student") for row in page["Courses"]]
+    rows = [row for _, page in pages(site, "student") for row in page["Courses"]]
     assert [row for row in rows if (row["Score (points)"] == "—") != (row["Score percent"] == "—")] == []
     assert sum(row["Score (points)"] != "—" for row in rows) > 100
-    assert WORD in {row.get("Score text") for row in rows}
