@@ -435,7 +435,7 @@ ITEMS = Section(
             )
             SELECT
                 student_id::VARCHAR AS page, course_name, course_class_id::VARCHAR AS _course,
-                assessment_name, item_name, score, beside.mean AS class_mean, full_score,
+                assessment_name, item_name, score, score_text, beside.mean AS class_mean, full_score,
                 {rate("score", "full_score")} AS score_percent, last_scored_at::DATE AS last_scored_at
             FROM beside
             LEFT JOIN core.dim_assessment_item USING (school_id, assessment_id, assessment_item_id)
@@ -447,12 +447,14 @@ ITEMS = Section(
         columns={
             "class_mean": Column(Words("Mean of the class", "课程班平均")),
             "score": Column(places=2),
+            "score_text": Column(Words("Score text", "得分文字")),
             "full_score": Column(places=2),
             "score_percent": Column(Words("Score rate", "得分率"), kind="percent"),
             "last_scored_at": Column(Words("Scored", "评分日期")),
         },
     ),
     links=LINKS_OF_COURSE,
+    optional=("score_text",),
 )
 PROGRESS = Section(
     Sheet(

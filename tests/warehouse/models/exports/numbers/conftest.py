@@ -22,6 +22,7 @@ def published(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
         row | delayed if place % 4 == 0 else row | word if place % 40 == 1 else row
         for place, row in enumerate(rows["grades"])
     ]
+    rows["scores"] = [row | word if place % 40 == 1 else row for place, row in enumerate(rows["scores"])]
     file = tmp_path_factory.mktemp("raw") / "campus.duckdb"
     create_raw(file, {})
     fill(file, SCHOOL, rows)

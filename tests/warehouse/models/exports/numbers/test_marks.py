@@ -56,8 +56,9 @@ def test_a_status_that_does_not_count_is_in_both_languages(site: Path) -> None:
 
 
 def test_a_score_in_words_is_in_the_list(site: Path) -> None:
-    rows = [row for _, page in pages(site, "student") for row in page["Courses"]]
-    assert WORD in {row.get("Score text") for row in rows}
+    for title in ("Courses", "Scores by item"):
+        rows = [row for _, page in pages(site, "student") for row in page[title]]
+        assert WORD in {row.get("Score text") for row in rows}, title
 
 
 def test_no_row_has_a_percentage_without_a_score(site: Path) -> None:
