@@ -401,7 +401,7 @@ COURSES = Section(
             WHERE list_contains($pages, student_id::VARCHAR)
             ORDER BY {NEWEST_FIRST}, course_name, course_class_id
         """,
-        sources=("core.fct_grade",),
+        sources=("core.fct_grade", "core.dim_semester"),
         columns={
             "course_name": Column(COURSE),
             "real_score": Column(Words("Score", "得分")),
@@ -443,7 +443,10 @@ ITEMS = Section(
             WHERE list_contains($pages, student_id::VARCHAR)
             ORDER BY course_name, course_class_id, assessment_name, sort, assessment_item_id
         """,
-        sources=("core.fct_item_score", "core.dim_assessment_item", "core.dim_course_class"),
+        sources=(
+            *("core.fct_item_score", "core.dim_assessment_item", "core.dim_course_class"),
+            "core.dim_assessment",
+        ),
         columns={
             "class_mean": Column(Words("Mean of the class", "课程班平均")),
             "score": Column(places=2),

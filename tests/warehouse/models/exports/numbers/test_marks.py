@@ -1,5 +1,6 @@
 """The marks of lists beside the figures that count them, where a quarter of the grades does not count."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import closing
@@ -53,6 +54,16 @@ def test_figures_of_a_course_class_agree_with_the_list(site: Path, published: Pa
 def test_a_status_that_does_not_count_is_in_both_languages(site: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in site.glob("student/*.html")]
     assert any(DELAYED in text and DELAYED_ZH in text for text in texts)
+
+
+def test_labels_of_lists_are_in_chinese(site: Path) -> None:
+    labels = {
+        label
+        for path in site.glob("student/*.html")
+        for label in re.findall(r'<th scope="col".*?>(.*?)</th>', path.read_text(encoding="utf-8"))
+    }
+    chinese = {re.sub(r'<span class="en".*?</span>|<.*?>', "", label) for label in labels}
+    assert len(chinese) > 30 and [label for label in chinese if re.search("[a-z]", label)] == []
 
 
 def test_a_score_in_words_is_in_the_list(site: Path) -> None:
