@@ -22,7 +22,7 @@ from exports.spreadsheet.sheets import Words
 from pipelines.cli.actions.export import export_options
 from pipelines.deliveries.addresses import addresses_file, addresses_of
 from pipelines.deliveries.log import DeliveryLog, opened_log
-from pipelines.notices.channels import NotSent, cause_of, session
+from pipelines.notices.channels import NotSent, cause_of, new_mail, session
 from pipelines.publication.published_file import why_unreadable
 from pipelines.settings.options import teacher_roles
 from pipelines.settings.settings import Settings
@@ -215,9 +215,8 @@ def _message(settings: Settings, delivery: Delivery, day: str) -> EmailMessage |
     """The mail of a teacher, without names; None: there is no file to send."""
     exports, mail = settings.options.exports, settings.options.notify.mail
     assert exports.deliver and mail
-    message = EmailMessage()
-    message["Subject"] = SUBJECT.in_language(exports.language).format(delivery.classes)
-    message["From"], message["To"] = mail.sender, delivery.address
+    subject = SUBJECT.in_language(exports.language).format(delivery.classes)
+    message = new_mail(mail, delivery.address, subject)
     if exports.deliver.send == "file":
         files = [path for folder in delivery.folders.values() for path in sorted(folder.glob("*/*.xlsx"))]
         message.set_content(FILE_BODY.in_language(exports.language).format(day))

@@ -13,7 +13,9 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid, parseaddr
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ import httpx
 
 from pipelines.notices.notice import Notice
 from pipelines.settings.options import Form, MailOptions
+from warehouse.lake.tables import PLATFORM_ZONE
 
 #: The time for a connection, for each answer of a service, and for each read of one.
 SECONDS = 15.0
@@ -62,13 +65,21 @@ def post(url: str, form: Form, notice: Notice) -> None:
 def mail(options: MailOptions, password: str | None, notice: Notice) -> str:
     """Send a message as mail. Returns the recipients who are refused, in a sentence, while others are not; ""
     if nobody is. Raises NotSent."""
-    message = EmailMessage()
-    message["Subject"], message["From"], message["To"] = notice.title, options.sender, ", ".join(options.to)
+    message = new_mail(options, ", ".join(options.to), notice.title)
     message.set_content("\n\n".join(notice.lines))
     with session(options, password) as server:
         refused = server.send_message(message)
     codes = ", ".join(f"{address} ({code})" for address, (code, _) in sorted(refused.items()))
     return f"{_server(options)} refuses {codes}: check notify.mail.to" if codes else ""
+
+
+def new_mail(options: MailOptions, to: str, subject: str) -> EmailMessage:
+    """A mail without content. Its id has the sender's domain, not the name of this machine."""
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = subject, options.sender, to
+    message["Date"] = format_datetime(datetime.now(PLATFORM_ZONE))
+    message["Message-ID"] = make_msgid(domain=parseaddr(options.sender)[1].rpartition("@")[2])
+    return message
 
 
 @contextmanager

@@ -207,6 +207,9 @@ def test_the_command_tells_over_every_channel_and_once(
     message = email.message_from_string(mails[0], policy=default)
     assert message["To"] == "it@example.org" and message["Subject"].endswith("1 thing to do")
     assert message.get_content().strip() == NOTHING_LOADED
+    assert message["From"] == "a@example.org" and message["Date"].datetime.tzinfo
+    ids = [email.message_from_string(text, policy=default)["Message-ID"] for text in mails]
+    assert len(set(ids)) == 2 and all(id.endswith("@example.org>") for id in ids)
     assert json.loads((tmp_path / SENT_FILE).read_text())["to_do"] == [NOTHING_LOADED]
 
 

@@ -123,7 +123,9 @@ def test_each_teacher_gets_own_links_once(home: Path, port: int, mails: list[str
     by_address = {f"{number.lower()}@school.example": id for id, number, _ in teachers(home)}
     messages = parsed(mails)
     assert [by_address[message["To"]] for message in messages] == outcome.sent
+    assert len({message["Message-ID"] for message in messages}) == len(messages)
     for message in messages:
+        assert message["Date"].datetime.tzinfo and message["Message-ID"].endswith("@b.example>")
         text = message.get_content()
         links = [line for line in text.splitlines() if line.startswith(ADDRESS)]
         pages = [home / "exports" / link.removeprefix(f"{ADDRESS}/") for link in links]
