@@ -289,8 +289,8 @@ def present_figure(
         return _without("present", PRESENT, never)
     day = days["day"]
     detail = Words(
-        f"{day:%a %d %b %Y} · {now['attended']:,} of {now['students']:,} students",
-        f"{day:%Y-%m-%d} · 出勤{now['attended']:,}人／有考勤{now['students']:,}人",
+        f"{day:%a %d %b %Y} · by lessons; by persons {now['attended']:,} of {now['students']:,} students",
+        f"{day:%Y-%m-%d} · 按节次；按人数：出勤{now['attended']:,}人／有考勤{now['students']:,}人",
     )
     changes = _changes(
         now["rate"], [other["rate"] if other else None for other in others], " pp", " 个百分点"

@@ -148,22 +148,24 @@ class Origin:
         self,
         words: Words,
         of: Mapping[str, Sequence[str]],
+        affected: Words,
         parts: Iterable[tuple[Words, Iterable[str]]],
     ) -> Words | None:
         """A message about resources whose last load failed. None: there are none.
 
         Args:
-            words: Has the fields `at` (time of the failure), `of` (resources) and `parts` (affected parts).
+            words: Has the fields `at` (time of the failure) and `of` (resources).
             of: As in `Loads.named`.
+            affected: The sentence that names the affected parts; left out where there are none.
             parts: The parts of the file with their tables."""
         if not of:
             return None
         at = f"{max(self.age.failed[resource] for resource in of):%Y-%m-%d %H:%M}"
         what = self.loads.named(of)
-        affected = joined(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
+        names = joined(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
         return Words(
-            words.en.format(at=at, of=what.en, parts=affected.en),
-            words.zh.format(at=at, of=what.zh, parts=affected.zh),
+            words.en.format(at=at, of=what.en) + (affected.en.format(names.en) if names.en else ""),
+            words.zh.format(at=at, of=what.zh) + (affected.zh.format(names.zh) if names.zh else ""),
         )
 
     def not_loaded(self, tables: Iterable[str]) -> Words | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from exports.board.words import CHARTS, FAILED, NEVER, TEXTS
+from exports.board.words import AFFECTED, CHARTS, FAILED, NEVER, TEXTS
 from exports.figures import AT_RISK, NOT_TAKEN, PRESENT
 from exports.source import Origin
 from exports.spreadsheet.sheets import Words
@@ -29,7 +29,7 @@ PARTS: Mapping[str, tuple[Words, tuple[str, ...]]] = {
 def alarms(origin: Origin) -> list[Words]:
     """The messages about resources that were never loaded, and about those whose last load failed."""
     messages = (
-        origin.alarm(NEVER, origin.age.never, PARTS.values()),
-        origin.alarm(FAILED, dict.fromkeys(origin.age.older, ()), PARTS.values()),
+        origin.alarm(NEVER, origin.age.never, AFFECTED, PARTS.values()),
+        origin.alarm(FAILED, dict.fromkeys(origin.age.older, ()), AFFECTED, PARTS.values()),
     )
     return [message for message in messages if message]

@@ -62,14 +62,15 @@ SCRIPT = {
     "old": Words("These data are {} days old.", "数据距今已有{}天。"),
 }
 FAILED = Words(
-    "Could not be loaded at {at}: {of}. This page shows an earlier load of them. Affected: {parts}.",
-    "{at}未能加载：{of}。本页显示此前加载的数据。涉及：{parts}。",
+    "Could not be loaded at {at}: {of}. This page shows an earlier load of them.",
+    "{at}未能加载：{of}。本页显示此前加载的数据。",
 )
 NEVER = Words(
     "Never loaded whole so far, last tried at {at}: {of}. Content that needs them is missing, or covers the "
-    "loaded part only. Affected: {parts}.",
-    "尚未完整加载（最近一次尝试：{at}）：{of}。相关内容暂缺，或仅反映已加载的部分。涉及：{parts}。",
+    "loaded part only.",
+    "尚未完整加载（最近一次尝试：{at}）：{of}。相关内容暂缺，或仅反映已加载的部分。",
 )
+AFFECTED = Words(" Affected: {}.", "涉及：{}。")
 NOT_KNOWN = Words("Not known: never loaded whole: {}.", "数据暂缺（尚未完整加载）：{}。")
 SINCE = Words("since {}", "自{}起")
 STUDENT = Words("Student {}", "学生{}")
@@ -140,7 +141,8 @@ ROLLS = Definition(
 BAND = Definition(
     Words("Band", "分数段"),
     Words(
-        "Grades by percentage of the full score, so that courses with different full scores compare.",
-        "按成绩占满分的百分比分段，满分不同的课程可以比较。",
+        "Grades by percentage of the full score (lower limit included), so that courses with different full "
+        "scores compare.",
+        "按成绩占满分的百分比分段（含下限），满分不同的课程可以比较。",
     ),
 )

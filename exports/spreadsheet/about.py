@@ -23,8 +23,8 @@ LOADED = Words("Data as of", "数据截至")
 NOT_LOADED = Words("Not up to date", "未能更新")
 FAILED = Words(
     "Could not be loaded at {at}: {of}. This file shows an earlier load of them, or nothing if there was "
-    "none. Affected sheets: {parts}.",
-    "{at}未能加载：{of}。本文件显示此前加载的数据，从未加载过的部分没有数据。涉及工作表：{parts}。",
+    "none.",
+    "{at}未能加载：{of}。本文件显示此前加载的数据，从未加载过的部分没有数据。",
 )
 IN_PART = Words("Read in part", "部分读取")
 SINCE = Words(
@@ -34,10 +34,10 @@ SINCE = Words(
 NOT_KNOWN = Words("Not known", "数据暂缺")
 NEVER = Words(
     "Never loaded whole so far, last tried at {at}: {of}. Numbers that need them are not known: their cells "
-    "are empty, or cover the loaded part only. Affected sheets: {parts}.",
-    "尚未完整加载（最近一次尝试：{at}）：{of}。"
-    "相关数字暂缺：单元格留空，或仅反映已加载的部分。涉及工作表：{parts}。",
+    "are empty, or cover the loaded part only.",
+    "尚未完整加载（最近一次尝试：{at}）：{of}。相关数字暂缺：单元格留空，或仅反映已加载的部分。",
 )
+AFFECTED = Words(" Affected sheets: {}.", "涉及工作表：{}。")
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
 FILTERS = Words("Left out", "未包含")
@@ -145,7 +145,7 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
         (NOT_KNOWN, NEVER, origin.age.never),
         (NOT_LOADED, FAILED, dict.fromkeys(origin.age.older, ())),
     ):
-        if alarm := origin.alarm(words, resources, parts):
+        if alarm := origin.alarm(words, resources, AFFECTED, parts):
             yield term, alarm
     if in_part := origin.loads.in_part(table for sheet in workbook.sheets for table in sheet.sources):
         since, of = in_part

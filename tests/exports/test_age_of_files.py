@@ -13,6 +13,7 @@ import pytest
 from openpyxl.cell import Cell
 
 from exports.board.age import PARTS
+from exports.board.words import AFFECTED
 from exports.board.words import FAILED as BOARD_FAILED
 from exports.source import Loads
 from exports.spreadsheet.columns import english
@@ -218,7 +219,7 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
         labels={"class_members": Words("Class members", "班级成员")},
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
-    alarm = origin.alarm(BOARD_FAILED, dict.fromkeys(origin.age.failed, ()), PARTS.values())
+    alarm = origin.alarm(BOARD_FAILED, dict.fromkeys(origin.age.failed, ()), AFFECTED, PARTS.values())
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en
