@@ -5,7 +5,7 @@ from __future__ import annotations
 from exports import measures
 from exports.site.sections import FEWEST, Kind, Line, Links, Section
 from exports.spreadsheet.sheets import Column, Sheet, Words
-from exports.workbooks.queries import GPA, NEWEST_FIRST, SCORE_RATE, SHOWN, rate, ratio
+from exports.workbooks.queries import GPA, NEWEST_FIRST, SCORE_RATE, SHOWN, SINCE, rate, ratio
 from exports.workbooks.terms import INDICATORS, KINDS, LEVELS, RATE, TIERS, grouped
 
 CLASS, COHORT, STUDENT = Words("Class", "行政班"), Words("Cohort", "届别"), Words("Student", "学生")
@@ -111,14 +111,15 @@ CHANGES = Section(
             "Each change of the level, as it was published, the latest first.",
             "历次发布的等级变化，最近的排在前面。",
         ),
-        query="""
+        query=f"""
             SELECT
-                student_id::VARCHAR AS page, semester_name, week, since, previous_level, level, change_en,
-                change_zh,
+                student_id::VARCHAR AS page, history.semester_name, week, {SINCE} AS since, previous_level,
+                level, change_en, change_zh,
                 CASE WHEN thresholds_changed THEN '✓' END AS thresholds_changed
-            FROM marts.early_warning_history
+            FROM marts.early_warning_history AS history
+            JOIN core.dim_semester USING (school_id, semester_id)
             WHERE school_id = $school_id AND list_contains($pages, student_id::VARCHAR)
-            ORDER BY since DESC, semester_name DESC
+            ORDER BY history.since DESC, history.semester_name DESC
         """,
         sources=("marts.early_warning_history",),
         columns={
@@ -461,8 +462,12 @@ ITEMS = Section(
 )
 PROGRESS = Section(
     Sheet(
-        name=Words("Credits towards graduation", "毕业学分进度"),
-        about=Words("Over all semesters.", "各学期累计。"),
+        name=Words("Credits earned", "已获学分"),
+        about=Words(
+            "Over all semesters. Due: credits that should have been earned by now. How many credits a "
+            "graduation needs is not known.",
+            "各学期累计。应获学分指到目前为止应获得的学分；毕业所需学分总数未知。",
+        ),
         query="""
             SELECT
                 student_id::VARCHAR AS page, courses, credits_attempted, credits_due, credits_earned,
@@ -471,6 +476,7 @@ PROGRESS = Section(
             WHERE school_id = $school_id AND list_contains($pages, student_id::VARCHAR)
         """,
         sources=("marts.graduation_progress",),
+        columns={"progress_rate": Column(Words("Earned of those due", "已获占应获"))},
     ),
 )
 GUARDIANS = Section(

@@ -191,13 +191,18 @@ LAST_INTERVENTION = """LEFT JOIN (
     SELECT school_id, semester_id, student_id, max(date) AS last_intervention_on
     FROM core.fct_intervention GROUP BY ALL
 ) USING (school_id, semester_id, student_id)"""
+#: The day since when a student has had a level, of marts.early_warning_history and core.dim_semester. Null:
+#: the level was first published after the end of its semester, which does not tell since when.
+SINCE = "CASE WHEN coalesce(since <= last_day, true) THEN since END"
 #: Joins the last change of each student's level, as `change`, `week`, `since` and others. A student whose
 #: level is not known now has none.
-LAST_CHANGE = """LEFT JOIN (
+LAST_CHANGE = f"""LEFT JOIN (
     SELECT
-        school_id, semester_id, student_id, level, week, since, change, thresholds_changed,
+        school_id, semester_id, student_id, level, week, {SINCE} AS since, change, thresholds_changed,
         CASE WHEN is_new_this_week THEN change END AS new_this_week
-    FROM marts.early_warning_history WHERE is_latest
+    FROM marts.early_warning_history
+    JOIN core.dim_semester USING (school_id, semester_id)
+    WHERE is_latest
 ) AS last_change USING (school_id, semester_id, student_id, level)"""
 #: Sorts students who are new or back this week first.
 NEW_FIRST = "new_this_week IS NULL"
