@@ -283,12 +283,17 @@ def _discrimination(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[
     """
     for code, lower, upper in rows(con, school_id, query):
         name = label_of(code, DISCRIMINATION)
-        meaning = Words(f"Item-rest correlation of {lower} or more.", f"题总相关 {lower} 及以上。")
+        bounds = [
+            *([Words(f"at least {lower}", f"{lower} 及以上")] if lower is not None else []),
+            *([Words(f"below {upper}", f"低于 {upper}")] if upper is not None else []),
+        ]
         yield Definition(
             Words(f"Verdict: {name.en}", f"区分度评价“{name.zh}”"),
-            meaning
-            if lower is not None
-            else Words(f"Item-rest correlation below {upper}.", f"题总相关低于 {upper}。"),
+            Words(
+                "The 95% confidence interval of the item-rest correlation, to two decimals, is "
+                f"{' and '.join(bound.en for bound in bounds)}.",
+                f"题总相关的 95% 置信区间（保留两位小数）{'且'.join(bound.zh for bound in bounds)}。",
+            ),
         )
 
 
