@@ -13,7 +13,7 @@ from exports.site.nightly import READERS, WRITTEN
 from exports.site.page import parameters_of
 from exports.site.readers import readers_of
 from exports.site.sections import PageKind, Role, Section
-from exports.site.write import KINDS, delete_other_readers, pages_of, write_manifest
+from exports.site.write import KINDS, WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
 from exports.source import Origin, records
 from exports.spreadsheet.sheets import Chart, Language, Sheet, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
@@ -21,7 +21,7 @@ from exports.suppression import refuse_exposed
 from exports.workbooks.definitions import all_definitions
 from exports.workbooks.early_warning import OF_JUDGED, at_a_glance
 from exports.workbooks.terms import untranslated
-from warehouse.files import put_in_place
+from warehouse.files import put_in_place, write_text
 
 #: The pages of a role that have a workbook. The head has the workbooks of the whole school.
 OF_ROLE: Mapping[Role, PageKind] = {"class-teacher": "class", "teacher": "course"}
@@ -81,6 +81,7 @@ def write_workbooks(
             put_in_place(unfinished, path)
             written += 1
     write_manifest(folder / role, role, readers)
+    write_text(folder / role / WORKBOOKS_NOTE, origin.generation)
     return {READERS: len(readers), WRITTEN: written}
 
 

@@ -38,7 +38,7 @@ from exports.site.readers import Reader, readers_of
 from exports.site.sections import Kind, Links, PageKind, Pages, Role
 from exports.site.students import STUDENTS_PAGE
 from exports.source import Origin, records
-from exports.spreadsheet.sheets import LANGUAGES, Definition, Language
+from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
 from exports.workbooks.definitions import all_definitions
 from warehouse.csv_cells import safe_cell
 
@@ -52,6 +52,13 @@ KINDS: Mapping[PageKind, Kind] = {
 #: Pages whose rows are read at once.
 BATCH = 100
 BOARD_PAGE = "board.html"
+#: In the folder of a role: the generation of its workbooks.
+WORKBOOKS_NOTE = "workbooks.txt"
+#: The kind of the index of a teacher.
+OF_TEACHER: Mapping[Role, Words] = {
+    "class-teacher": Words("Administrative classes of the teacher", "所带行政班"),
+    "teacher": Words("Course classes of the teacher", "所教课程班"),
+}
 #: Files that all pages load.
 SHARED = ("site.css", "site.js")
 
@@ -129,15 +136,17 @@ def write_role(
     all_pages = pages_of(con, origin.school.id)
     source = Source.of(con, origin, language, guardians=guardians)
     if role == "head":
-        counts = _write_site(source, folder / role, all_pages, has_board=True)
+        counts = _write_site(source, folder / role, all_pages, None)
         counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
         return counts | {READERS: 1}
     readers = readers_of(con, origin.school.id, role, all_pages)
     total: Counter[str] = Counter()
     for reader in readers:
         own = folder / role / str(reader.teacher_id)
-        total.update(_write_site(source, own, reader.pages, has_board=False))
+        title = reader.name or reader.staff_number or str(reader.teacher_id)
+        total.update(_write_site(source, own, reader.pages, (title, OF_TEACHER[role])))
     delete_other_readers(folder / role, readers)
+    delete_earlier_workbooks(folder / role, origin.generation)
     write_manifest(folder / role, role, readers)
     return dict(total) | {READERS: len(readers)}
 
@@ -148,6 +157,15 @@ def delete_other_readers(folder: Path, readers: Sequence[Reader]) -> None:
     for left in folder.glob("*/"):
         if left.name.isdecimal() and left.name not in folders:
             shutil.rmtree(left)
+
+
+def delete_earlier_workbooks(folder: Path, generation: str) -> None:
+    """Delete the workbooks of a role that are not of the generation of its pages."""
+    note = folder / WORKBOOKS_NOTE
+    if note.exists() and note.read_text(encoding="utf-8") == generation:
+        return
+    for workbook in folder.glob("*/*/*.xlsx"):
+        workbook.unlink()
 
 
 def write_manifest(folder: Path, role: Role, readers: Sequence[Reader]) -> None:
@@ -169,13 +187,17 @@ def _manifest(role: Role, readers: Sequence[Reader]) -> str:
     return text.getvalue()
 
 
-def _write_site(source: Source, folder: Path, pages: Pages, *, has_board: bool) -> dict[str, int]:
-    """Write the pages of a reader, and delete earlier pages and workbooks that are not among them."""
+def _write_site(
+    source: Source, folder: Path, pages: Pages, heading: tuple[str, Words] | None
+) -> dict[str, int]:
+    """Write the pages of a reader, and delete earlier pages and workbooks that are not among them.
+
+    `heading`: the title and the kind of the index; None: those of the school, for its head."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in SHARED}
     written = sum(_write(folder / name, text) for name, text in files.items())
     current = {folder / name for name in (*files, "age.js", BOARD_PAGE)}
-    for path, text in _pages(source, pages, has_board=has_board):
+    for path, text in _pages(source, pages, heading):
         written += _write(folder / path, text)
         current.add(folder / path)
     written += _write(folder / "age.js", age_script(source.origin))
@@ -187,7 +209,7 @@ def _write_site(source: Source, folder: Path, pages: Pages, *, has_board: bool) 
     return {kind: len(keys) for kind, keys in pages.items()} | {WRITTEN: written}
 
 
-def _pages(source: Source, pages: Pages, *, has_board: bool) -> Iterator[tuple[str, str]]:
+def _pages(source: Source, pages: Pages, heading: tuple[str, Words] | None) -> Iterator[tuple[str, str]]:
     """Each page with its path in the site. The index comes last, after the pages that it links to."""
     allowed: Pages = {kind: set(keys) for kind, keys in pages.items()}
     language, school = source.language, source.origin.school.name
@@ -204,22 +226,24 @@ def _pages(source: Source, pages: Pages, *, has_board: bool) -> Iterator[tuple[s
             keys = own_keys[start : start + BATCH]
             tables = [_by_page(source, layout.section.sheet.query, keys) for layout in layouts]
             for key in keys:
-                [heading, *others] = [table.get(key, []) for table in tables]
-                if not heading:
+                [heading_rows, *others] = [table.get(key, []) for table in tables]
+                if not heading_rows:
                     continue
-                root, path = ("", "index.html") if kind == "index" else ("../", f"{kind}/{key}.html")
-                [row] = heading
+                is_index = kind == "index"
+                root, path = ("", "index.html") if is_index else ("../", f"{kind}/{key}.html")
+                [row] = heading_rows
+                title, of_kind = (is_index and heading) or (row["_name"], KINDS[kind].name)
                 sections = [
                     section_of(layout, rows, allowed, root)
                     for layout, rows in zip(layouts[1:], others, strict=True)
                     if layout.section.lists is None or allowed.get(layout.section.lists)
                 ]
                 variables = {
-                    "title": row["_name"],
-                    "kind": KINDS[kind].name,
+                    "title": title,
+                    "kind": of_kind,
                     "crumbs": _crumbs(row, layouts[0].section.links, allowed, root, school, kind),
                     "facts": facts_of(layouts[0], row, allowed, root),
-                    "has_board": has_board and kind == "index",
+                    "has_board": is_index and heading is None,
                     "sections": sections,
                     "root": root,
                 }

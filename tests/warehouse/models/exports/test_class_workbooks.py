@@ -95,6 +95,27 @@ def test_a_workbook_has_the_rows_of_the_mart(published: Path, folder: Path) -> N
     assert checked > 0
 
 
+def test_no_workbook_is_older_than_the_pages(published: Path, tmp_path: Path) -> None:
+    """Pages of a later publication leave no workbook of an earlier publication beside them."""
+    own = tmp_path / "own.duckdb"
+    own.write_bytes(published.read_bytes())
+    own.chmod(0o600)
+
+    def workbooks() -> set[Path]:
+        return set((tmp_path / f"site_{SCHOOL}").rglob("*.xlsx"))
+
+    write(own, tmp_path, "workbook", "site")
+    first = workbooks()
+    write(own, tmp_path, "site")
+    assert workbooks() == first != set()
+    with closing(duckdb.connect(str(own))) as con:
+        con.execute("UPDATE quality.publication SET generation = 'next'")
+    write(own, tmp_path, "site")
+    assert workbooks() == set()
+    write(own, tmp_path, "workbook", "site")
+    assert workbooks() == first
+
+
 def test_a_class_at_a_glance_is_one_page(published: Path, folder: Path) -> None:
     """The first sheet of a course is one page, too, and has no warnings."""
     with closing(duckdb.connect(str(published), read_only=True)) as con:

@@ -161,6 +161,26 @@ def test_guardians_are_shown_only_where_the_school_allows_it(published: Path, tm
     assert "家长账号" not in forbidden and "13800000000" not in forbidden
 
 
+def test_an_index_is_headed_by_its_reader(published: Path, folder: Path) -> None:
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        names = dict(con.execute("SELECT teacher_id, teacher_name FROM core.dim_teacher").fetchall())
+        [(school,)] = con.execute(
+            "SELECT school_name FROM core.dim_school WHERE school_id = ?", [SCHOOL]
+        ).fetchall()
+    sites = [*(folder / "class-teacher").glob("*/"), *(folder / "teacher").glob("*/")]
+    for site in sites:
+        head = (site / "index.html").read_text().partition("</header>")[0]
+        assert f"<h1>{names[int(site.name)]}<small>" in head and school in head
+        assert "全校" not in head and "School" not in head
+    assert len(sites) >= 2 and f"<h1>{school}<small>" in (folder / "head" / "index.html").read_text()
+
+
+def test_credits_do_not_claim_a_graduation(folder: Path) -> None:
+    """The interface does not say how many credits a graduation needs."""
+    text = (folder / "head" / "student" / "1.html").read_text()
+    assert "已获学分" in text and not re.search("毕业学分|towards graduation", text)
+
+
 def test_numbers_are_those_of_the_marts(published: Path, folder: Path) -> None:
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         rows = con.execute(
