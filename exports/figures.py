@@ -11,7 +11,6 @@ import duckdb
 
 from exports import measures
 from exports.source import joined, records
-from exports.spreadsheet.columns import english
 from exports.spreadsheet.sheets import Change, Figure, Words
 from exports.workbooks.queries import MEAN, NOT_DELETED, SHOWN, of_schools, rate, shown_of
 from exports.workbooks.terms import untranslated
@@ -43,7 +42,9 @@ WARNINGS = (
 #: semester of a school without such a semester.
 NEVER_LOADED = """
     WITH {shown}
-    SELECT DISTINCT school_id, resource, coalesce(label_zh, resource) AS label_zh
+    SELECT DISTINCT
+        school_id, resource, coalesce(label_en, resource) AS label_en,
+        coalesce(label_zh, resource) AS label_zh
     FROM core.never_loaded
     LEFT JOIN shown USING (school_id, semester_id)
     LEFT JOIN quality.dictionary
@@ -237,7 +238,7 @@ def never_loaded_of(
     query = NEVER_LOADED.format(shown=shown_of(schools), schools=schools)
     missing: dict[int, dict[str, Words]] = {}
     for row in records(con, query, {"resources": sorted(resources)}):
-        name = Words(english(row["resource"]), row["label_zh"])
+        name = Words(row["label_en"], row["label_zh"])
         missing.setdefault(row["school_id"], {})[row["resource"]] = name
     return missing
 

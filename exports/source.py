@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from exports.spreadsheet.columns import english
+from exports.spreadsheet.columns import NAMED_BY_PLATFORM, platform_label
 from exports.spreadsheet.sheets import Words
 from exports.workbooks.queries import of_schools, shown_of
 from warehouse.age import NOT_BY_SEMESTER, Age, age_of, incomplete_slices
@@ -71,7 +71,8 @@ OF_V1 = ("v1_", "attendance_", "timetable_")
 OF_SEMESTERS = Words("{} (semester {})", "{}（学期：{}）")
 #: The resources that each table is made of, and its label.
 TABLES = """
-    SELECT schema_name, table_name, stands_on, label_zh FROM quality.dictionary WHERE column_name IS NULL
+    SELECT schema_name, table_name, stands_on, description, label_en, label_zh
+    FROM quality.dictionary WHERE column_name IS NULL
 """
 
 
@@ -119,7 +120,8 @@ class Loads:
         return joined([self._named(name, ids) for name, ids in sorted(resources.items())])
 
     def _named(self, resource: str, ids: Sequence[str]) -> Words:
-        label = self.labels.get(resource) or Words(english(resource), resource)
+        name = resource.rpartition(".")[2]
+        label = self.labels.get(resource, Words(name, name))
         if not ids:
             return label
         names = self.v1_semesters if resource.startswith(OF_V1) else self.semesters
@@ -255,10 +257,14 @@ def _loads(
         f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables
     }
     labels = {
-        row["table_name"]: Words(english(row["table_name"]), row["label_zh"] or row["table_name"])
+        row["table_name"]: Words(row["label_en"], row["label_zh"] or row["label_en"])
         for row in tables
         if row["schema_name"] == "raw"
     }
+    for row in tables:
+        if row["schema_name"] in NAMED_BY_PLATFORM:
+            name = platform_label(row["description"] or row["table_name"])
+            labels[f"{row['schema_name']}.{row['table_name']}"] = Words(name, name)
     return {
         id: Loads(
             _without(standings[id], {row["id"] for row in not_shown[id]}),

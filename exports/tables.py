@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from exports.spreadsheet.columns import NAMED_BY_PLATFORM, english, platform_label
+from exports.spreadsheet.columns import NAMED_BY_PLATFORM, platform_label
 from exports.spreadsheet.sheets import Sheet, Words, Workbook
 from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
@@ -46,16 +46,16 @@ def table_workbook(con: duckdb.DuckDBPyConnection, name: str) -> Workbook:
 def _title_and_about(con: duckdb.DuckDBPyConnection, schema: str, table: str) -> tuple[Words, Words]:
     """The label and the description of a table in the dictionary."""
     entry = con.execute(
-        "SELECT description, label_zh FROM quality.dictionary "
+        "SELECT description, label_en, label_zh FROM quality.dictionary "
         "WHERE schema_name = ? AND table_name = ? AND column_name IS NULL",
         [schema, table],
     ).fetchone()
-    description, label_zh = entry or (None, None)
+    description, label_en, label_zh = entry or (None, table, None)
     about = Words(description or table, description or table)
     if schema in NAMED_BY_PLATFORM:
         own = platform_label(description or table)
         return Words(own, own), about
-    return Words(english(table), label_zh or table), about
+    return Words(label_en, label_zh or label_en), about
 
 
 def _quoted(name: str) -> str:

@@ -65,7 +65,7 @@ def make(path: Path, rows: int) -> None:
         )
         con.execute(
             "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, column_name AS "
-            "description, NULL::VARCHAR AS label_zh, if(column_name LIKE '%rate', 'percent', NULL) AS unit, "
-            "NULL::VARCHAR[] AS stands_on "
+            "description, column_name AS label_en, NULL::VARCHAR AS label_zh, "
+            "if(column_name LIKE '%rate', 'percent', NULL) AS unit, NULL::VARCHAR[] AS stands_on "
             "FROM duckdb_columns()"
         )

@@ -107,7 +107,7 @@ class Structure(Contract):
             label_zh="上级ID",
         ),
     ] = None
-    depth: Annotated[Int | None, doc("Depth in the tree", privacy="plain", label_zh="层级")] = None
+    depth: Annotated[Int | None, doc("Depth in the tree", privacy="plain", label_zh="深度")] = None
     seq: Annotated[Int | None, doc("Position among all structures", privacy="plain", label_zh="序号")] = None
     weight: Annotated[Int | None, doc("Sort weight", privacy="plain", label_zh="权重")] = None
     name: Annotated[Text | None, doc("Name", privacy="label", label_zh="名称")] = None

@@ -20,7 +20,7 @@ from exports.site.sections import PageKind, Pages, Section
 from exports.site.students import STATUSES
 from exports.source import Origin
 from exports.spreadsheet.columns import sheet_columns
-from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Words
+from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Sheet, Words
 from exports.templates import page_template
 from exports.workbooks.terms import LEVELS, WEEKDAYS, untranslated
 from warehouse.rounding import half_up
@@ -89,16 +89,13 @@ def layout_of(
 ) -> Layout:
     """Read the labels and kinds of a section's columns from the published file. `terms`: the definitions of
     the site by anchor."""
-    sheet = section.sheet
+    sheet = shown_sheet(con, section, origin, "en")
     parameters = parameters_of(sheet.query, origin, ())
     zh, en = (sheet_columns(con, sheet, parameters, code) for code in LANGUAGES)
-    names = {column.name for column in en}
     fields = tuple(
         Field(
             name=own.name,
-            # Of a pair the two columns have one label, which would be told apart by their names.
-            label=(own.name.endswith("_en") and sheet.columns[own.name].label)
-            or Words(own.label, other.label),
+            label=Words(own.label, other.label),
             heading=Words(own.groups[0], other.groups[0]) if own.groups else None,
             kind=own.kind,
             places=2 if own.places is None else min(own.places, 2),
@@ -108,14 +105,32 @@ def layout_of(
             is_pair=own.name.endswith("_en"),
         )
         for own, other in zip(en, zh, strict=True)
-        if own.name != "page"
-        and not own.name.startswith("_")
-        and not (own.name.endswith("_zh") and own.name.removesuffix("_zh") + "_en" in names)
     )
     never = origin.not_loaded(sheet.sources)
     nothing = Words(NOT_KNOWN.en.format(never.en), NOT_KNOWN.zh.format(never.zh)) if never else NOTHING
     own_terms = tuple({"words": terms[name].term, "anchor": name} for name in map(anchor, section.terms))
     return Layout(section, fields, nothing, own_terms)
+
+
+def shown_sheet(
+    con: duckdb.DuckDBPyConnection, section: Section, origin: Origin, language: Language
+) -> Sheet:
+    """The sheet of a section without the columns that are not shown: keys, and of a pair of columns x_en and
+    x_zh the text of the other language."""
+    sheet = section.sheet
+    description = con.execute(
+        f"SELECT * FROM ({sheet.query}) LIMIT 0", origin.parameters(sheet.query)
+    ).description
+    names = [name for name, *_ in description]
+    other = {"zh": "_en", "en": "_zh"}[language]
+    pairs = [name for name in names if name.endswith("_en") and f"{name.removesuffix('_en')}_zh" in names]
+    dropped = {name for name in names if name == "page" or name.startswith("_")}
+    dropped |= {f"{name.removesuffix('_en')}{other}" for name in pairs}
+    columns = dict(sheet.columns) | {
+        f"{name.removesuffix('_en')}_zh": sheet.columns[name] for name in pairs if name in sheet.columns
+    }
+    query = f"SELECT * EXCLUDE ({', '.join(sorted(dropped))}) FROM ({sheet.query})"
+    return replace(sheet, query=query, columns=columns)
 
 
 def parameters_of(query: str, origin: Origin, pages: Sequence[str]) -> dict[str, Any]:
@@ -254,7 +269,7 @@ def _calendar(rows: Sequence[Row]) -> Markup:
 def _day(row: Row | None) -> str:
     if row is None:
         return "<td></td>"
-    signs = "".join(map(SIGN_OF.__getitem__, row["marks"]))
+    signs = "".join(map(SIGN_OF.__getitem__, row["_marks"]))
     return f"<td><small>{row['date']:%m-%d}</small>{signs}</td>"
 
 

@@ -281,7 +281,7 @@ CALENDAR = Section(
             WITH {SHOWN}
             SELECT
                 student_id::VARCHAR AS page, week, weekday, date,
-                list({MARK} ORDER BY lesson, course_class_id) AS marks
+                list({MARK} ORDER BY lesson, course_class_id) AS _marks
             FROM core.fct_attendance JOIN shown USING (school_id, semester_id)
             WHERE counts_in_denominator AND list_contains($pages, student_id::VARCHAR)
             GROUP BY student_id, week, weekday, date
@@ -445,8 +445,8 @@ ITEMS = Section(
             ORDER BY course_name, course_class_id, assessment_name, sort, assessment_item_id
         """,
         sources=(
-            *("core.fct_item_score", "core.dim_assessment_item", "core.dim_course_class"),
-            "core.dim_assessment",
+            *("core.fct_item_score", "core.dim_assessment_item"),
+            *("core.dim_assessment", "core.dim_course_class"),
         ),
         columns={
             "class_mean": Column(Words("Mean of the class", "课程班平均")),

@@ -10,12 +10,12 @@ from pathlib import Path
 import duckdb
 
 from exports.site.nightly import READERS, WRITTEN
-from exports.site.page import parameters_of
+from exports.site.page import parameters_of, shown_sheet
 from exports.site.readers import readers_of
-from exports.site.sections import PageKind, Role, Section
+from exports.site.sections import PageKind, Role
 from exports.site.write import KINDS, WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
 from exports.source import Origin, records
-from exports.spreadsheet.sheets import Chart, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Chart, Language, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from exports.workbooks.definitions import all_definitions
@@ -51,7 +51,14 @@ def write_workbooks(
     delete_other_readers(folder / role, readers)
     terms = dict.fromkeys(term for section in KINDS[kind].sections for term in section.terms)
     definitions = all_definitions(con, school_id)
-    sheets = [_sheet(con, section, origin, language) for section in KINDS[kind].sections]
+    sheets = [
+        replace(
+            shown_sheet(con, section, origin, language),
+            charts=(Chart("line", section.sheet.name, line.along, line.values),) if line else (),
+        )
+        for section in KINDS[kind].sections
+        for line in [section.line]
+    ]
     if kind == "class":
         sheets = [at_a_glance(language, origin.made_of(OF_JUDGED).day), *sheets]
     workbook = Workbook(
@@ -83,23 +90,3 @@ def write_workbooks(
     write_manifest(folder / role, role, readers)
     write_text(folder / role / WORKBOOKS_NOTE, origin.generation)
     return {READERS: len(readers), WRITTEN: written}
-
-
-def _sheet(con: duckdb.DuckDBPyConnection, section: Section, origin: Origin, language: Language) -> Sheet:
-    """The sheet of a section without the columns that only pages need: keys, and texts of the other
-    language."""
-    sheet, line = section.sheet, section.line
-    parameters = origin.parameters(sheet.query)
-    names = [
-        name for name, *_ in con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
-    ]
-    other = {"zh": "_en", "en": "_zh"}[language]
-    pairs = [name for name in names if name.endswith("_en") and f"{name.removesuffix('_en')}_zh" in names]
-    dropped = {name for name in names if name == "page" or name.startswith("_")}
-    dropped |= {f"{name.removesuffix('_en')}{other}" for name in pairs}
-    columns = dict(sheet.columns) | {
-        f"{name.removesuffix('_en')}_zh": sheet.columns[name] for name in pairs if name in sheet.columns
-    }
-    charts = (Chart("line", sheet.name, line.along, line.values),) if line else ()
-    query = f"SELECT * EXCLUDE ({', '.join(sorted(dropped))}) FROM ({sheet.query})"
-    return replace(sheet, query=query, columns=columns, charts=charts)

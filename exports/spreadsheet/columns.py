@@ -23,8 +23,6 @@ UNITS = {
 }
 #: Types of datasets and reports have this scale or more, whatever the decimals of their values.
 LARGE_SCALE = 12
-#: The spelling of abbreviations in names.
-SPELLED = {"id": "ID", "ids": "IDs", "gpa": "GPA", "sd": "SD", "url": "URL", "z": "Z"}
 #: Schemas whose columns have the platform's labels, at the beginning of their descriptions.
 NAMED_BY_PLATFORM = ("datasets", "reports")
 
@@ -63,26 +61,27 @@ class Entry:
 def sheet_columns(
     con: duckdb.DuckDBPyConnection, sheet: Sheet, parameters: Mapping[str, Any], language: Language
 ) -> tuple[SheetColumn, ...]:
-    """The columns of a sheet's query in their order. A column without a label in the sheet or its sources
-    gets a label made of its name."""
+    """The columns of a sheet's query in their order.
+
+    Raises LookupError for a column without a label in the sheet and in its sources."""
     description = con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
     entries = _entries(con, sheet.sources)
     columns = [
-        _shown(name, str(type), sheet.columns.get(name, Column()), entries, language)
+        _shown(name, str(type), sheet.columns.get(name, Column()), entries.get(name), language)
         for name, type, *_ in description or ()
         if name != sheet.breaks
     ]
     return _distinct_labels(columns)
 
 
-def _shown(
-    name: str, type_name: str, column: Column, entries: Mapping[str, Entry], language: Language
-) -> SheetColumn:
-    entry = entries.get(name) or Entry(Words(english(name), name), None)
-    unit = entry.unit if column.unit is None else column.unit
+def _shown(name: str, type_name: str, column: Column, entry: Entry | None, language: Language) -> SheetColumn:
+    words = column.label or (entry.label if entry else None)
+    if words is None:
+        raise LookupError(f"column {name} has a label neither in its sheet nor in the sources of the sheet")
+    unit = entry.unit if entry and column.unit is None else column.unit
     type = type_of(type_name)
     kind = column.kind or kind_of(type, unit)
-    label = (column.label or entry.label).in_language(language)
+    label = words.in_language(language)
     if unit and kind != "percent" and type.is_number:
         label += UNITS.get(unit, Words("", "")).in_language(language)
     return SheetColumn(
@@ -106,23 +105,13 @@ def _places(type: Type) -> int | None:
 
 
 def _distinct_labels(columns: list[SheetColumn]) -> tuple[SheetColumn, ...]:
-    """Add the column's name to repeated labels."""
-    times = Counter((column.groups, column.label) for column in columns)
-    return tuple(
-        column
-        if times[column.groups, column.label] == 1
-        else replace(column, label=f"{column.label} [{column.name}]")
-        for column in columns
-    )
-
-
-def english(name: str) -> str:
-    """A label made of a column's name: student_id becomes Student ID, student_name becomes Student."""
-    words = [SPELLED.get(word, word) for word in name.split("_") if word]
-    if len(words) > 1 and words[-1] in ("name", "names"):
-        words[-2:] = [words[-2] + "s" * (words[-1] == "names")]
-    label = " ".join(words) or name
-    return label[0].upper() + label[1:]
+    """Number repeated labels, which fields of the platform may have."""
+    times, distinct = Counter[tuple[tuple[str, ...], str]](), []
+    for column in columns:
+        times[column.groups, column.label] += 1
+        number = times[column.groups, column.label]
+        distinct.append(replace(column, label=f"{column.label} ({number})") if number > 1 else column)
+    return tuple(distinct)
 
 
 def platform_label(description: str) -> str:
@@ -136,12 +125,12 @@ def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[s
     for source in sources:
         schema, table = source.split(".", 1)
         rows = con.execute(
-            "SELECT column_name, description, label_zh, unit FROM quality.dictionary "
+            "SELECT column_name, description, label_en, label_zh, unit FROM quality.dictionary "
             "WHERE schema_name = ? AND table_name = ? AND column_name IS NOT NULL",
             [schema, table],
         ).fetchall()
-        for name, description, label_zh, unit in rows:
-            label = Words(english(name), label_zh or name)
+        for name, description, label_en, label_zh, unit in rows:
+            label = Words(label_en, label_zh or label_en)
             if schema in NAMED_BY_PLATFORM and description and not name.startswith("_"):
                 text = platform_label(description)
                 label = Words(text, text)

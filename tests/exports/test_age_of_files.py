@@ -16,9 +16,9 @@ from exports.board.age import PARTS
 from exports.board.words import AFFECTED
 from exports.board.words import FAILED as BOARD_FAILED
 from exports.source import Loads
-from exports.spreadsheet.columns import english
 from exports.spreadsheet.sheets import Words
 from tests.kits.exports.published_file import ORIGIN, exported, publish
+from warehouse.publish.labels import in_words
 from warehouse.publish.publish import prove
 
 MADE = "CREATE TABLE marts.marks AS SELECT 101 AS school_id, 1 AS n"
@@ -34,6 +34,12 @@ def published(tmp_path: Path) -> Path:
     file = publish(tmp_path / "campus.duckdb", [MADE])
     with duckdb.connect(str(file)) as con:
         con.execute(STANDS)
+        for resource in ("attendance_records", "devices", "grades", "students"):
+            con.execute(
+                "INSERT INTO quality.dictionary BY NAME "
+                "SELECT 'raw' AS schema_name, $1 AS table_name, $2 AS label_en, $1 AS label_zh",
+                [resource, in_words(resource)],
+            )
     return file
 
 
@@ -134,7 +140,7 @@ def test_a_new_semester_that_is_refused_is_named(published: Path, slice: str, re
     log(published, resource, "2026-03-02 15:00", "failed", slice)
     cells = said(of(published))
     assert "Not up to date" not in cells
-    assert f": {english(resource)} (semester 春季). Numbers" in str(cells["Not known"].value)
+    assert f": {in_words(resource)} (semester 春季). Numbers" in str(cells["Not known"].value)
     [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "zh")
     rows = openpyxl.load_workbook(file.path).worksheets[0].iter_rows(max_col=2, values_only=True)
     assert f"：{resource}（学期：春季）。" in str(dict(rows)["数据暂缺"])

@@ -110,7 +110,7 @@ def test_no_rows_make_a_file_that_says_so(format: Format, published: Path, tmp_p
 def test_what_the_platform_deleted_is_left_out_and_said(published: Path, tmp_path: Path) -> None:
     [file] = exported(published, "datasets.家长 问卷", schools=[101], folder=tmp_path, language="en")
     # By the warehouse's own column, not the dataset's of the same name.
-    assert read(file.path) == [("School ID [_school_id]", "School ID [school_id]", "Answer"), (101, 1, "好")]
+    assert read(file.path) == [("School ID", "School ID (2)", "Answer"), (101, 1, "好")]
     about = openpyxl.load_workbook(file.path)["About"]
     said = {row[0]: row[1] for row in about.iter_rows(values_only=True)}
     assert said["Left out"] == "Rows that the platform has deleted"
@@ -188,7 +188,8 @@ def test_a_failure_leaves_the_old_file_and_the_other_schools_go_on(published: Pa
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in old]
     # The first school's rows cannot be written any more.
     broken = (
-        "CREATE VIEW marts.marks AS SELECT school_id, if(school_id = 101, error('broken'), 1) AS n FROM m"
+        "CREATE VIEW marts.marks AS "
+        "SELECT * REPLACE (if(school_id = 101, error('broken'), 1) AS student_id) FROM m"
     )
     with duckdb.connect(str(published)) as con:
         con.execute(MARKS.replace("marts.marks", "m").replace("CREATE", "CREATE OR REPLACE"))
@@ -310,7 +311,8 @@ FIELDS = st.one_of(
 def test_csv_has_the_digits_that_a_number_has(tmp_path: Path) -> None:
     numbers = ["88.5", "90", "-0.125", "1200", "0.000000000000000001"]
     values = ", ".join(f"({place}, {number}::DECIMAL(38, 18))" for place, number in enumerate(numbers))
-    sheet = Sheet(ANY, ANY, f"SELECT score FROM (VALUES {values}) AS given (place, score) ORDER BY place")
+    query = f"SELECT score FROM (VALUES {values}) AS given (place, score) ORDER BY place"
+    sheet = Sheet(ANY, ANY, query, columns={"score": Column(Words("Score", "得分"))})
     with duckdb.connect() as con:
         con.execute("CREATE SCHEMA quality")
         assert write_csv(con, sheet, ORIGIN, tmp_path / "given.csv", "en") == len(numbers)
@@ -329,10 +331,8 @@ def test_csv_gives_every_value_back_and_starts_no_formula(
     with duckdb.connect() as con:
         con.execute("CREATE TABLE given (place INTEGER, value VARCHAR, number BIGINT)")
         con.executemany("INSERT INTO given VALUES (?, ?, ?)", [(n, *row) for n, row in enumerate(rows)])
-        label = Words("=value", "=值")
-        sheet = Sheet(
-            ANY, ANY, "SELECT value, number FROM given ORDER BY place", columns={"value": Column(label=label)}
-        )
+        columns = {"value": Column(Words("=value", "=值")), "number": Column(Words("Number", "数"))}
+        sheet = Sheet(ANY, ANY, "SELECT value, number FROM given ORDER BY place", columns=columns)
         target = tmp_path_factory.mktemp("csv") / "given.csv"
         assert write_csv(con, sheet, ORIGIN, target, "en") == len(rows)
     content = target.read_bytes().decode("utf-8")

@@ -21,7 +21,7 @@ from warehouse.lake.sql import create_table, transaction, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, Column, Table, comments
 from warehouse.privacy import CLASSES
 from warehouse.publish.fill import CONTENTS
-from warehouse.publish.labels import Label, Labels
+from warehouse.publish.labels import Label, Labels, english_label
 from warehouse.publish.lineage import LINEAGE
 from warehouse.publish.metrics import METRICS
 from warehouse.publish.models.by_semester import SEMESTER_STATES
@@ -41,6 +41,7 @@ DICTIONARY = Log(
         Column("data_type", pa.string(), "Type of the column; of a table: table or view", label_zh="类型"),
         Column("description", pa.string(), "Meaning", label_zh="说明"),
         Column("label_zh", pa.string(), "Name in Chinese", label_zh="中文名称"),
+        Column("label_en", pa.string(), "Name in English", label_zh="英文名称"),
         Column("unit", pa.string(), "Unit of measurement; null: none", label_zh="计量单位"),
         Column("source", pa.string(), "Origin of the values", label_zh="来源"),
         Column(
@@ -207,6 +208,7 @@ def _entries(
             **row,
             "description": description or None,
             "label_zh": label.label_zh or None,
+            "label_en": english_label(schema, table, column),
             "unit": label.unit or None,
             "source": source,
             "stands_on": None if column else sorted(_resources(inputs, schema, table)),

@@ -1,9 +1,11 @@
-"""Labels of tables and columns: Chinese names and units, each stated once.
+"""Labels of tables and columns: names in both languages and units, each stated once.
 
 A contract states the label of a column of `raw`, a `Column` that of `quality`, a yml's `meta` that of a model
 or seed, and the catalogue of measures that of a column that shows one. A model's column without a label
 inherits it from the columns of the same name in the tables that the model reads, if these agree. Tables that
-the model does not read never count: their `capacity` may have another unit."""
+the model does not read never count: their `capacity` may have another unit.
+
+The English name is that of the measure, or the name of the table or column in words."""
 
 from __future__ import annotations
 
@@ -19,6 +21,31 @@ from warehouse.metrics import catalogue
 ADDED = {column.name: column for column in (SCHOOL_ID, *BOOKKEEPING, ROW_NUMBER, PARAMS)}
 #: The schemas with the platform's rows.
 PLATFORM_SCHEMAS = ("raw", "datasets", "reports")
+
+#: English names that words of the column's name do not give.
+ENGLISH = {
+    "absence_label": "Kind of absence",
+    "academic_year_name": "Name of the academic year",
+    "class_names": "Names of the classes",
+    "discrimination_label": "Verdict on the item",
+    "growth_se": "Standard error of the growth",
+    "is_passed": "Passed",
+    "item_rest_correlation": "Item-rest correlation",
+    "lesson_name": "Name of the lesson",
+    "p_value": "p-value",
+    "rank_from_worst": "Rank from the worst",
+    "score_percent": "Percent of the full score",
+    "weekday_name": "Name of the weekday",
+}
+#: The spelling of abbreviations in names, and the languages of texts.
+SPELLED = {
+    **{word: word.upper() for word in ("auc", "ets", "gpa", "id", "mh", "sd", "url", "z")},
+    "ids": "IDs",
+    "en": "(English)",
+    "zh": "(Chinese)",
+}
+#: Beginnings of names of tables that say how a table is modelled, not what is in it.
+KINDS_OF_TABLES = ("dim_", "fct_", "bridge_")
 
 Place = tuple[str, str]
 
@@ -111,6 +138,34 @@ class Labels:
         self._stated[place] = _label_in_yml(node)
         for name, column in node.get("columns", {}).items():
             self._stated[*place, name] = _label_in_yml(column)
+
+
+def english_label(schema: str, table: str, column: str | None) -> str:
+    """The English name of a table (no column) or of a column."""
+    if column is None:
+        kind = next((kind for kind in KINDS_OF_TABLES if table.startswith(kind)), "")
+        return in_words(table.removeprefix(kind))
+    measure = catalogue().shown_in().get((schema, table, column))
+    return catalogue().metrics[measure].label if measure else in_words(column)
+
+
+def in_words(name: str) -> str:
+    """A name in words: student_id is Student ID, student_name Student, others_mean Mean of the others."""
+    if name in ENGLISH:
+        return ENGLISH[name]
+    parts = [part for part in name.split("_") if part]
+    if len(parts) > 1 and parts[-1] in ("name", "names"):
+        parts[-2:] = [_plural(parts[-2]) if parts[-1] == "names" else parts[-2]]
+    if len(parts) > 1 and parts[0] == "others":
+        parts = [*parts[1:], "of the others"]
+    label = " ".join(SPELLED.get(part, part) for part in parts) or name
+    return label[0].upper() + label[1:]
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def _place(node: Mapping[str, Any]) -> Place:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
+from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import Column, Sheet, Words, Workbook
 from exports.spreadsheet.writer import CUT, write_workbook
 from tests.kits.exports.published_file import ANY, ORIGIN, cells, write
@@ -233,7 +234,19 @@ def test_values_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
     label = Words("Name", "名称")
     columns = {"a": Column(label=label), "b": Column(label=label)}
     header = next(iter(write(tmp_path, "SELECT 1 AS a, 2 AS b", columns=columns).iter_rows()))
-    assert [cell.value for cell in header] == ["Name [a]", "Name [b]"]
+    assert [cell.value for cell in header] == ["Name", "Name (2)"]
+
+
+def test_a_column_without_a_label_makes_no_file(tmp_path: Path) -> None:
+    with duckdb.connect() as con:
+        con.execute(
+            "CREATE SCHEMA quality; CREATE TABLE quality.dictionary (schema_name VARCHAR, "
+            "table_name VARCHAR, column_name VARCHAR, description VARCHAR, label_en VARCHAR, "
+            "label_zh VARCHAR, unit VARCHAR)"
+        )
+        sheet = Sheet(ANY, ANY, "SELECT 1 AS semester_name", ("marts.marks",))
+        with pytest.raises(LookupError, match="column semester_name has a label neither in its sheet nor"):
+            sheet_columns(con, sheet, {}, "zh")
 
 
 def test_headers_are_text_too(tmp_path: Path) -> None:
@@ -252,7 +265,9 @@ def test_headers_are_text_too(tmp_path: Path) -> None:
 
 def test_tabs_have_names_that_excel_allows(tmp_path: Path) -> None:
     names = ["a/b:c*d?e[f]g\\h", "x" * 40, "X" * 40, "'", "", "About"]
-    sheets = tuple(Sheet(Words(name, name), ANY, "SELECT 1 AS a") for name in names)
+    sheets = tuple(
+        Sheet(Words(name, name), ANY, "SELECT 1 AS a", columns={"a": Column(ANY)}) for name in names
+    )
     with duckdb.connect() as con:
         write_workbook(con, Workbook("any", ANY, ANY, sheets), ORIGIN, tmp_path / "w.xlsx", "en")
     book = openpyxl.load_workbook(tmp_path / "w.xlsx")

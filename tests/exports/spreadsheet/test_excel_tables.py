@@ -37,7 +37,10 @@ def test_labels_that_repeat_make_no_table(tmp_path: Path) -> None:
 
 
 def test_tables_of_a_file_have_distinct_names(tmp_path: Path) -> None:
-    sheets = tuple(Sheet(Words(name, name), ANY, "SELECT 1 AS a") for name in ("a b", "A-B", "1", "学生", ""))
+    sheets = tuple(
+        Sheet(Words(name, name), ANY, "SELECT 1 AS a", columns={"a": Column(ANY)})
+        for name in ("a b", "A-B", "1", "学生", "")
+    )
     with duckdb.connect() as con:
         write_workbook(con, Workbook("any", ANY, ANY, sheets), ORIGIN, tmp_path / "w.xlsx", "en")
     book = openpyxl.load_workbook(tmp_path / "w.xlsx")

@@ -28,8 +28,9 @@ def test_a_level_that_was_published_after_the_semester_has_no_since(
             "false AS is_new_this_week FROM (VALUES (1, 3, DATE '2025-09-20'), (2, NULL, DATE '2026-05-15'), "
             "(3, NULL, DATE '2026-01-20')) changes (student_id, week, since)"
         )
-        rows = con.execute(
-            f"SELECT {since_text(language)} FROM (SELECT 1 AS school_id, 20 AS semester_id, "
-            f"'at_risk' AS level, unnest([1, 2, 3]) AS student_id) AS warnings {LAST_CHANGE} ORDER BY student_id"
-        ).fetchall()
+        warnings = (
+            "SELECT 1 AS school_id, 20 AS semester_id, 'at_risk' AS level, unnest([1, 2, 3]) AS student_id"
+        )
+        query = f"SELECT {since_text(language)} FROM ({warnings}) {LAST_CHANGE} ORDER BY student_id"
+        rows = con.execute(query).fetchall()
     assert [text for (text,) in rows] == texts

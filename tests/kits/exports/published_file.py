@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from exports.export import Failed, Options, Written, export
 from exports.source import Origin, School
-from exports.spreadsheet.sheets import Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Column, Sheet, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
+from warehouse.publish.labels import in_words
 from warehouse.publish.models.dbt_project import PROJECT, fingerprint
 
 SCHOOL = School(101, "启明实验学校")
@@ -58,10 +60,16 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
             con.execute(statement)
         con.execute(
             "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, "
-            "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS unit, "
-            "NULL::VARCHAR[] AS stands_on FROM duckdb_columns() "
-            "UNION ALL SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL FROM duckdb_tables()"
+            "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS label_en, "
+            "NULL::VARCHAR AS unit, NULL::VARCHAR[] AS stands_on FROM duckdb_columns() UNION ALL "
+            "SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL, NULL FROM duckdb_tables()"
         )
+        names = con.execute("SELECT DISTINCT coalesce(column_name, table_name) FROM quality.dictionary")
+        for (name,) in names.fetchall():
+            con.execute(
+                "UPDATE quality.dictionary SET label_en = $1 WHERE coalesce(column_name, table_name) = $2",
+                [in_words(name), name],
+            )
         for column, unit in (units or {}).items():
             con.execute("UPDATE quality.dictionary SET unit = ? WHERE column_name = ?", [unit, column])
     return path
@@ -69,14 +77,18 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
 
 def write(folder: Path, query: str, *, for_paper: bool = False, **said: Any) -> Worksheet:
     """The worksheet that a query becomes, in English. `said`: of the sheet."""
-    sheet = Sheet(name=ANY, about=ANY, query=query, **said)
     target = folder / "written.xlsx"
     with duckdb.connect() as con:
         con.execute("CREATE SCHEMA quality")
         con.execute(
             "CREATE TABLE quality.dictionary (schema_name VARCHAR, table_name VARCHAR, column_name VARCHAR, "
-            "description VARCHAR, label_zh VARCHAR, unit VARCHAR)"
+            "description VARCHAR, label_en VARCHAR, label_zh VARCHAR, unit VARCHAR)"
         )
+        columns: dict[str, Column] = dict(said.pop("columns", {}))
+        for name, *_ in con.execute(f"SELECT * FROM ({query}) LIMIT 0").description:
+            column = columns.get(name, Column())
+            columns[name] = replace(column, label=column.label or Words(in_words(name), name))
+        sheet = Sheet(name=ANY, about=ANY, query=query, columns=columns, **said)
         write_workbook(con, Workbook("any", ANY, ANY, (sheet,), for_paper=for_paper), ORIGIN, target, "en")
     return openpyxl.load_workbook(target)["Any"]
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from warehouse.lake.tables import Column, Table
-from warehouse.publish.labels import Label, Labels
+from warehouse.publish.labels import Label, Labels, english_label
 
 TABLES = (
     Table(
@@ -79,3 +80,21 @@ def test_a_view_that_renames_is_named_by_its_readers() -> None:
         view=node("staging", "view", "rooms"), dim=node("core", "dim", "view", seats={"label_zh": "座位"})
     )
     assert made.of_renamed(("staging", "view"), "seats").label_zh == "座位"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "label"),
+    [
+        ("dim_admin_class", "deputy_names", "Deputies"),
+        ("dim_admin_class", "admin_class_names", "Admin classes"),
+        ("dim_admin_class", "student_name", "Student"),
+        ("dim_admin_class", "structure_ids", "Structure IDs"),
+        ("grade_class_against_cohort", "others_mean", "Mean of the others"),
+        ("early_warning_history", "change_zh", "Change (Chinese)"),
+        ("attendance_class_week", "recording_rate", "Rolls taken"),
+        ("dim_admin_class", None, "Admin class"),
+    ],
+)
+def test_a_column_has_an_english_name(table: str, column: str | None, label: str) -> None:
+    """A measure is named as in the catalogue of measures, whatever its column is called."""
+    assert english_label("marts", table, column) == label

@@ -4,6 +4,7 @@ import re
 import shutil
 from collections import Counter
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -12,8 +13,13 @@ import pytest
 from exports.board.words import CHARTS
 from exports.export import Options, export
 from exports.ready import READY
-from exports.spreadsheet.sheets import Language
+from exports.site.page import shown_sheet
+from exports.site.write import KINDS
+from exports.source import Origin, School
+from exports.spreadsheet.columns import sheet_columns
+from exports.spreadsheet.sheets import LANGUAGES, Language
 from exports.spreadsheet.writer import NO_ROWS
+from exports.tables import table_names, table_workbook
 from exports.workbooks.definitions import SPREAD
 from exports.workbooks.queries import SHOWN, pivot, pivot_names, rows
 from exports.workbooks.terms import INDICATORS, LEVELS
@@ -65,6 +71,40 @@ def test_both_pages_for_readers_name_the_same_sheets_and_charts(published: Path)
         text = (REFERENCE / page).read_text(encoding="utf-8")
         rows = Counter(line[: line.index(" |", 2) + 2] for line in text.splitlines() if line.startswith("| "))
         assert not Counter(cell.format(words) for words in named) - rows, page
+
+
+def test_every_title_is_in_words(published: Path) -> None:
+    """Of each sheet, section of a page and table, in both languages: no name of a column, and none twice."""
+    checked = 0
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        origin = Origin(School(SCHOOL, "一中"), "", datetime(2026, 3, 1))
+        made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
+        sheets = [sheet for workbook in made for sheet in workbook.sheets]
+        sections = [section for kind in KINDS.values() for section in (kind.heading, *kind.sections)]
+        sheets += [
+            shown_sheet(con, section, origin, language) for section in sections for language in LANGUAGES
+        ]
+        sheets += [
+            table_workbook(con, name).sheets[0]
+            for name in table_names(con)
+            if name.startswith(("core.", "marts."))
+        ]
+        for sheet in sheets:
+            parameters = origin.parameters(sheet.query)
+            zh, en = (sheet_columns(con, sheet, parameters, language) for language in LANGUAGES)
+            for language, columns in (("zh", zh), ("en", en)):
+                titles = [(column.groups, column.label) for column in columns]
+                assert not [
+                    title for title in titles if re.search(r"_|\[|\(\d+\)|[^aeiou]ys\b|sss", str(title))
+                ]
+                assert len({*titles}) == len(titles), (sheet.name, language)
+                checked += len(titles)
+            # A label of letters alone is a name, a number, or an abbreviation that both languages have.
+            same = {
+                column.label for column, english in zip(zh, en, strict=True) if column.label == english.label
+            }
+            assert not [label for label in same if re.search("[a-z]{3}", label)], (sheet.name, same)
+    assert checked > 3000
 
 
 def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
