@@ -300,7 +300,7 @@ def _discrimination(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[
 def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
     query = f"""
         SELECT
-            indicator, label_zh, unit, worse, {number_text("cohort_percent")}, suffices,
+            indicator, label_en, label_zh, unit, worse, {number_text("cohort_percent")}, suffices,
             {number_text("if(minimum > 1, minimum, NULL)")}, {number_text("nullif(minimum_begun, 0)")},
             {", ".join(number_text(level) for level in LIMITS)}
         FROM staging.stg_early_warning_rules
@@ -309,7 +309,7 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
         WHERE school_id = $school_id
         ORDER BY position
     """
-    for indicator, label_zh, unit, worse, percent, suffices, minimum, begun, *values in rows(
+    for indicator, en, zh, unit, worse, percent, suffices, minimum, begun, *values in rows(
         con, school_id, query
     ):
         limits = dict(zip(LIMITS, values, strict=True))
@@ -330,7 +330,7 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
                 if least is not None
             ]
             yield Definition(
-                Words(f"Limits: {indicator.replace('_', ' ')}", f"界限：{label_zh}"),
+                Words(f"Limits: {en}", f"界限：{zh}"),
                 Words(
                     "; ".join(words.en for words in parts) + ".",
                     "；".join(words.zh for words in parts) + "。",

@@ -117,12 +117,12 @@ def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
         )
         con.execute("UPDATE seeds.attendance_tiers SET upper_percent = 77 WHERE tier = 'severe'")
     texts = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "en")["early_warning"])}
-    assert texts["Limits: score rate"].startswith("At risk: below 61.5%; Warning: below ")
-    assert texts["Limits: score rate"].endswith(
+    assert texts["Limits: Score rate"].startswith("At risk: below 61.5%; Warning: below ")
+    assert texts["Limits: Score rate"].endswith(
         "; only with at least 3 scored courses; "
         "only once 42% of the points of the student's courses have begun."
     )
-    assert "minimum" not in str(texts) and "at least 1 " not in texts["Limits: failed courses"]
+    assert "minimum" not in str(texts) and "at least 1 " not in texts["Limits: Failed courses"]
     assert texts["Tier: At risk (severe absence)"] == "Attendance rate up to 77%."
     verdicts = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "zh")["grades"])}
     bounds = ("0.4 及以上", "0.3 及以上且低于 0.4", "0.2 及以上且低于 0.3", "低于 0.2")
