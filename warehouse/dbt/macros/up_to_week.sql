@@ -856,7 +856,7 @@
         group by grades.school_id, grades.semester_id, grades.week, grades.student_id
     ),
 
-    -- A z score rests on the grades of the whole cohort.
+    -- A z score rests on the grades of the whole cohort, and on who is there.
     cohort_doubts as (
         select distinct
             doubtful.school_id,
@@ -867,6 +867,8 @@
             select school_id, semester_id, week, student_id from grade_sums where doubt = 2
             union
             select school_id, semester_id, week, student_id from grade_doubts
+            union
+            select school_id, semester_id, week, student_id from there where doubt = 2 and not is_hidden
         ) as doubtful
         inner join students
             on students.school_id = doubtful.school_id

@@ -263,12 +263,12 @@ months as (
     select
         *,
         count(month_attendance_rate) over worst_first - 1 as as_seldom_there,
-        count(month_attendance_rate) over in_school - 1 as others,
+        count(month_attendance_rate) over in_school - 1 as compared,
         count_if(is_attendance_assumed) over in_school as doubtful,
-        case when month_attendance_rate is not null then 10 * as_seldom_there < others end as is_worst_tenth,
+        case when month_attendance_rate is not null then 10 * as_seldom_there < compared end as is_worst_tenth,
         is_worst_tenth is not null
-        and (10 * (as_seldom_there - doubtful) < others + doubtful)
-        <> (10 * (as_seldom_there + doubtful) < others - doubtful) as is_tenth_assumed,
+        and (10 * (as_seldom_there - doubtful) < compared + doubtful)
+        <> (10 * (as_seldom_there + doubtful) < compared - doubtful) as is_tenth_assumed,
         bool_or(doubt = 2) over (partition by school_id, semester_id, week, cohort_id) as is_cohort_assumed
     from indicators
     window

@@ -27,7 +27,7 @@ from warehouse.publish.models.model_runner import Built, run
 FIRST_DAY, WEEKS, STUDENTS, ITEMS, LESSONS = date(2025, 9, 1), 6, 5, 7, 3
 LAST_DAY = FIRST_DAY + timedelta(days=7 * WEEKS - 3)
 CLASSES = {11: 7, 12: 8}
-#: Of the semester before: its id, class and assessment. A guest has marks, and no membership.
+#: Of the semester before: its id, class and assessment. A guest has marks and a grade, and no membership.
 EARLIER, EARLIER_CLASS, EARLIER_ASSESSMENT, GUEST = 10, 13, 9, STUDENTS + 1
 WEEK = "core.early_warning_week"
 TABLES = (
@@ -119,6 +119,11 @@ def _platform(random: Random) -> Platform:
             owner_id=student, score=str(random.randrange(30, 100)), credit="2", status="published",
             published_at=_day(-60), updated_at=_day(-60), **earlier,
         )  # fmt: skip
+    add(
+        "grades", 10 * 12 + GUEST, _day(2), source="class", source_id=CLASSES[12], owner_id=GUEST, score="95",
+        semester_id=20, full_score="100", credit="2", status="published", published_at=_day(2),
+        updated_at=_day(2),
+    )  # fmt: skip
     for day in range(14, 7 * WEEKS - 2, 7):
         _add_mark(random, add, day, GUEST, 1)
     for day in range(7 * WEEKS - 2):
@@ -569,6 +574,7 @@ def test_the_other_weeks_of_a_semester_change_no_flag(judge: Judge, seed: int, w
 # What rests on others: the worst tenth, and the mean of the cohort.
 @example(seed=27, event="mark repeated", week=4)
 @example(seed=5007, event="class deleted", week=5)
+@example(seed=1, event="guest joins without a time", week=2)
 @given(seed=st.integers(0, 2**32 - 1), event=st.sampled_from(LOGGED_EVENTS), week=st.integers(1, WEEKS - 1))
 def test_what_is_logged_later_changes_no_flag(judge: Judge, seed: int, event: str, week: int) -> None:
     """Of a warehouse that has read the school since before the semester."""
