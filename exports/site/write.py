@@ -52,7 +52,7 @@ KINDS: Mapping[PageKind, Kind] = {
 #: Pages whose rows are read at once.
 BATCH = 100
 BOARD_PAGE = "board.html"
-#: In the folder of a role: the generation of its workbooks.
+#: In the folder of a role: the generation of its workbooks, written after the last of them.
 WORKBOOKS_NOTE = "workbooks.txt"
 #: The kind of the index of a teacher.
 OF_TEACHER: Mapping[Role, Words] = {
@@ -140,13 +140,13 @@ def write_role(
         counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
         return counts | {READERS: 1}
     readers = readers_of(con, origin.school.id, role, all_pages)
+    delete_earlier_workbooks(folder / role, origin.generation)
     total: Counter[str] = Counter()
     for reader in readers:
         own = folder / role / str(reader.teacher_id)
         title = reader.name or reader.staff_number or str(reader.teacher_id)
         total.update(_write_site(source, own, reader.pages, (title, OF_TEACHER[role])))
     delete_other_readers(folder / role, readers)
-    delete_earlier_workbooks(folder / role, origin.generation)
     write_manifest(folder / role, role, readers)
     return dict(total) | {READERS: len(readers)}
 
@@ -154,9 +154,14 @@ def write_role(
 def delete_other_readers(folder: Path, readers: Sequence[Reader]) -> None:
     """Delete the folders of persons who are no readers of the role any more."""
     folders = {str(reader.teacher_id) for reader in readers}
-    for left in folder.glob("*/"):
-        if left.name.isdecimal() and left.name not in folders:
+    for left in _readers_folders(folder):
+        if left.name not in folders:
             shutil.rmtree(left)
+
+
+def _readers_folders(folder: Path) -> list[Path]:
+    """The folders of readers in that of a role. Others may put folders with words as names beside them."""
+    return [path for path in folder.glob("*/") if path.name.isdecimal()]
 
 
 def delete_earlier_workbooks(folder: Path, generation: str) -> None:
@@ -164,8 +169,9 @@ def delete_earlier_workbooks(folder: Path, generation: str) -> None:
     note = folder / WORKBOOKS_NOTE
     if note.exists() and note.read_text(encoding="utf-8") == generation:
         return
-    for workbook in folder.glob("*/*/*.xlsx"):
-        workbook.unlink()
+    for reader in _readers_folders(folder):
+        for workbook in reader.glob("*/*.xlsx"):
+            workbook.unlink()
 
 
 def write_manifest(folder: Path, role: Role, readers: Sequence[Reader]) -> None:

@@ -101,8 +101,13 @@ def test_no_workbook_is_older_than_the_pages(published: Path, tmp_path: Path) ->
     own.write_bytes(published.read_bytes())
     own.chmod(0o600)
 
+    site = tmp_path / f"site_{SCHOOL}"
+    archived = site / "class-teacher" / "archive" / "2025" / "class.xlsx"
+    archived.parent.mkdir(parents=True)
+    archived.touch()
+
     def workbooks() -> set[Path]:
-        return set((tmp_path / f"site_{SCHOOL}").rglob("*.xlsx"))
+        return {path for path in site.rglob("*.xlsx") if path != archived}
 
     write(own, tmp_path, "workbook", "site")
     first = workbooks()
@@ -114,6 +119,7 @@ def test_no_workbook_is_older_than_the_pages(published: Path, tmp_path: Path) ->
     assert workbooks() == set()
     write(own, tmp_path, "workbook", "site")
     assert workbooks() == first
+    assert archived.exists()
 
 
 def test_a_class_at_a_glance_is_one_page(published: Path, folder: Path) -> None:
