@@ -290,7 +290,7 @@ def present_figure(
         return _without("present", PRESENT, never)
     day = days["day"]
     detail = Words(
-        f"{day:%a %d %b %Y} · by lessons; by persons {now['attended']:,} of {now['students']:,} students",
+        f"{day:%a %d %b %Y} · by lessons · {now['attended']:,} of {now['students']:,} students attended",
         f"{day:%Y-%m-%d} · 按节次；按人数：出勤{now['attended']:,}人／有考勤{now['students']:,}人",
     )
     changes = _changes(

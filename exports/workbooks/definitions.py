@@ -284,15 +284,15 @@ def _discrimination(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[
     for code, lower, upper in rows(con, school_id, query):
         name = label_of(code, DISCRIMINATION)
         bounds = [
-            *([Words(f"at least {lower}", f"{lower} 及以上")] if lower is not None else []),
+            *([Words(f"at or above {lower}", f"不低于 {lower}")] if lower is not None else []),
             *([Words(f"below {upper}", f"低于 {upper}")] if upper is not None else []),
         ]
         yield Definition(
             Words(f"Verdict: {name.en}", f"区分度评价“{name.zh}”"),
             Words(
-                "The 95% confidence interval of the item-rest correlation, to two decimals, is "
+                "The whole 95% confidence interval of the item-rest correlation, to two decimals, lies "
                 f"{' and '.join(bound.en for bound in bounds)}.",
-                f"题总相关的 95% 置信区间（保留两位小数）{'且'.join(bound.zh for bound in bounds)}。",
+                f"题总相关的整个 95% 置信区间（保留两位小数）{' 且'.join(bound.zh for bound in bounds)}。",
             ),
         )
 

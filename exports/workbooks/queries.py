@@ -192,8 +192,8 @@ LAST_INTERVENTION = """LEFT JOIN (
     FROM core.fct_intervention GROUP BY ALL
 ) USING (school_id, semester_id, student_id)"""
 #: The day since when a student has had a level, of marts.early_warning_history and core.dim_semester. Null:
-#: the level was first published after the end of its semester, which does not tell since when.
-SINCE = "CASE WHEN coalesce(since <= last_day, true) THEN since END"
+#: the first publication was after the end of the semester, which does not tell since when.
+SINCE = "CASE WHEN change <> 'first' OR coalesce(since <= last_day, true) THEN since END"
 #: Joins the last change of each student's level, as `change`, `week`, `since` and others. A student whose
 #: level is not known now has none.
 LAST_CHANGE = f"""LEFT JOIN (

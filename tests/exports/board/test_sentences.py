@@ -30,7 +30,7 @@ def test_a_rate_and_a_count_say_their_units() -> None:
     )
     assert figure.value == Words("93.0%", "93.0%")
     assert figure.detail == Words(
-        "Mon 02 Mar 2026 · by lessons; by persons 111 of 117 students",
+        "Mon 02 Mar 2026 · by lessons · 111 of 117 students attended",
         "2026-03-02 · 按节次；按人数：出勤111人／有考勤117人",
     )
 

@@ -10,9 +10,13 @@ from exports.workbooks.queries import LAST_CHANGE, since_text
 
 
 @pytest.mark.parametrize(
-    ("language", "texts"), [("en", ["week 3", None, "2026-01-20"]), ("zh", ["第3周", None, "2026-01-20"])]
+    ("language", "texts"),
+    [
+        ("en", ["week 3", None, "2026-01-20", "2026-05-15"]),
+        ("zh", ["第3周", None, "2026-01-20", "2026-05-15"]),
+    ],
 )
-def test_a_level_that_was_published_after_the_semester_has_no_since(
+def test_a_first_level_that_was_published_after_the_semester_has_no_since(
     language: Language, texts: list[str | None]
 ) -> None:
     """The first publication may come months after the end of a semester: it does not tell since when."""
@@ -24,12 +28,13 @@ def test_a_level_that_was_published_after_the_semester_has_no_since(
         )
         con.execute(
             "CREATE TABLE marts.early_warning_history AS SELECT 1 AS school_id, 20 AS semester_id, *, "
-            "'at_risk' AS level, 'new' AS change, false AS thresholds_changed, true AS is_latest, "
-            "false AS is_new_this_week FROM (VALUES (1, 3, DATE '2025-09-20'), (2, NULL, DATE '2026-05-15'), "
-            "(3, NULL, DATE '2026-01-20')) changes (student_id, week, since)"
+            "'at_risk' AS level, false AS thresholds_changed, true AS is_latest, "
+            "false AS is_new_this_week FROM (VALUES (1, 3, DATE '2025-09-20', 'new'), "
+            "(2, NULL, DATE '2026-05-15', 'first'), (3, NULL, DATE '2026-01-20', 'new'), "
+            "(4, NULL, DATE '2026-05-15', 'new')) changes (student_id, week, since, change)"
         )
         warnings = (
-            "SELECT 1 AS school_id, 20 AS semester_id, 'at_risk' AS level, unnest([1, 2, 3]) AS student_id"
+            "SELECT 1 AS school_id, 20 AS semester_id, 'at_risk' AS level, unnest([1, 2, 3, 4]) AS student_id"
         )
         query = f"SELECT {since_text(language)} FROM ({warnings}) {LAST_CHANGE} ORDER BY student_id"
         rows = con.execute(query).fetchall()

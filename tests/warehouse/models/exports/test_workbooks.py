@@ -125,9 +125,9 @@ def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
     assert "minimum" not in str(texts) and "at least 1 " not in texts["Limits: Failed courses"]
     assert texts["Tier: At risk (severe absence)"] == "Attendance rate up to 77%."
     verdicts = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "zh")["grades"])}
-    bounds = ("0.4 及以上", "0.3 及以上且低于 0.4", "0.2 及以上且低于 0.3", "低于 0.2")
+    bounds = ("不低于 0.4", "不低于 0.3 且低于 0.4", "不低于 0.2 且低于 0.3", "低于 0.2")
     for label, bound in zip(("优秀", "良好", "需修改", "较差"), bounds, strict=True):
-        assert verdicts[f"区分度评价“{label}”"] == f"题总相关的 95% 置信区间（保留两位小数）{bound}。"
+        assert verdicts[f"区分度评价“{label}”"] == f"题总相关的整个 95% 置信区间（保留两位小数）{bound}。"
 
 
 def test_a_class_without_a_cohort_has_no_rank(published: Path, tmp_path: Path) -> None:
