@@ -4,6 +4,12 @@ BY_WEEK = "Attendance rate by teaching week"
 OF_SCORED = "Share of the scored grades"
 OF_TIER = "Share of the tier's students by score rate"
 
+
+def _rounded(number: str) -> str:
+    """SQL for a number with two places, half up: most halves are no doubles, but decimals."""
+    return f"round(({number})::DECIMAL(38, 12), 2)"
+
+
 #: Before each query: the school's semesters, and the current one.
 TABLES = """
     WITH semesters AS (FROM core.dim_semester WHERE school_id = $school),
@@ -244,22 +250,23 @@ GROUP_BANDS = (
     WHERE group_type <> 'course_class'
 """
 )
-DISTRIBUTION = """
+DISTRIBUTION = f"""
     SELECT
         current.semester_name, group_type, coalesce(group_name, 'Not known'), students, scored,
-        round(percent_sum / scored, 2), mean_low, mean_high, median, sd, least, greatest, pass_rate,
+        {_rounded("percent_sum / scored")}, mean_low, mean_high, median, sd, least, greatest, pass_rate,
         excellent_rate
     FROM marts.grade_distribution JOIN current USING (school_id, semester_id)
     WHERE group_type <> 'course_class'
 """
-CLASSES = """
+_OTHERS_MEAN = "(cohort_percent_sum - class_percent_sum) / nullif(others_scored, 0)"
+CLASSES = f"""
     SELECT
         current.semester_name, cohort_name, course_name, class_name, teacher_names,
-        class_scored, round(class_percent_sum / class_scored, 2), class_sd, class_pass_rate,
-        cohort_scored, if(cohort_id IS NULL, NULL, round(cohort_percent_sum / cohort_scored, 2)),
+        class_scored, {_rounded("class_percent_sum / class_scored")}, class_sd, class_pass_rate,
+        cohort_scored, if(cohort_id IS NULL, NULL, {_rounded("cohort_percent_sum / cohort_scored")}),
         cohort_sd, cohort_pass_rate,
-        round(class_mean - others_mean, 2), difference_low, difference_high, shrunken_difference, effect_size,
-        verdict,
+        {_rounded(f"class_percent_sum / class_scored - {_OTHERS_MEAN}")}, difference_low, difference_high,
+        shrunken_difference, effect_size, verdict,
         CASE
             WHEN cohort_id IS NULL THEN 'no cohort'
             WHEN is_distinguishable THEN concat(rank, ' / ', cohort_classes)
@@ -270,8 +277,8 @@ CLASSES = """
 STUDENTS = f"""
     SELECT
         current.semester_name, {_HEAD.format(mart="grade_student_semester")}, student_number, student_name,
-        if(has_left, '✓', NULL), round(weighted_percent_sum / weight_sum, 2),
-        round(grade_points_sum / gpa_credits, 2), counted_courses, passed_courses, failed_courses,
+        if(has_left, '✓', NULL), {_rounded("weighted_percent_sum / weight_sum")},
+        {_rounded("grade_points_sum / gpa_credits")}, counted_courses, passed_courses, failed_courses,
         pending_failed_courses, undecided_courses, pending_courses, credits, gained_credits, rank_in_class,
         class_size, rank_in_cohort, cohort_size,
         CASE
@@ -280,11 +287,11 @@ STUDENTS = f"""
             WHEN rank_in_cohort IS NULL THEN 'few courses' END
     FROM marts.grade_student_semester JOIN current USING (school_id, semester_id)
 """
-ITEMS = """
+ITEMS = f"""
     SELECT
         current.semester_name, course_name, class_name, teacher_names, item_name, full_score, students,
-        complete_students, if(complete_students < 30, '✓', NULL), round(score_sum / students, 2),
-        round(score_sum / students / full_score, 2) + 0 * difficulty, discrimination,
+        complete_students, if(complete_students < 30, '✓', NULL), {_rounded("score_sum / students")},
+        {_rounded("score_sum / students / full_score + 0 * difficulty")}, discrimination,
         item_rest_correlation, discrimination_label, alpha, alpha_low, alpha_high
     FROM marts.score_item_analysis JOIN current USING (school_id, semester_id)
 """
