@@ -24,12 +24,14 @@ def test_figures_of_a_pupil_agree_with_the_list(site: Path) -> None:
         assert by_semester.keys() <= {row["Semester"] for row in page["Grades by semester"]}
         for figures in page["Grades by semester"]:
             listed = by_semester[figures["Semester"]]
-            counted = [row for row in listed if row["Is passed"] in "✓✗—"]
-            delayed += sum(row["Is passed"] == DELAYED for row in listed)
-            assert all(row["Is passed"] == DELAYED for row in listed if row not in counted), student
-            assert int(figures["Scored courses"]) == sum(row["Score percent"] != "—" for row in counted)
-            assert int(figures["Failed courses"]) == sum(row["Is passed"] == "✗" for row in counted), student
-        current = [row["Is passed"] for row in by_semester[page["Early warning"][0]["Semester"]]]
+            counted = [row for row in listed if row["Passed"] in "✓✗—"]
+            delayed += sum(row["Passed"] == DELAYED for row in listed)
+            assert all(row["Passed"] == DELAYED for row in listed if row not in counted), student
+            assert int(figures["Scored courses"]) == sum(
+                row["Percent of the full score"] != "—" for row in counted
+            )
+            assert int(figures["Failed courses"]) == sum(row["Passed"] == "✗" for row in counted), student
+        current = [row["Passed"] for row in by_semester[page["Early warning"][0]["Semester"]]]
         indicators = {row["Indicator"]: row["Value"] for row in page["What the level is based on"]}
         assert int(indicators["Failed courses"]) == current.count("✗"), student
     assert delayed > 50
@@ -44,7 +46,7 @@ def test_figures_of_a_course_class_agree_with_the_list(site: Path, published: Pa
                 "WHERE source = 'class' AND counts_in_statistics AND left_on IS NULL GROUP BY ALL"
             ).fetchall()
         )
-    verdicts = {key: [row["Is passed"] for row in page["Students"]] for key, page in pages(site, "course")}
+    verdicts = {key: [row["Passed"] for row in page["Students"]] for key, page in pages(site, "course")}
     assert {key: column.count("✗") for key, column in verdicts.items()} == {
         key: failed.get(key, 0) for key in verdicts
     }
@@ -74,5 +76,7 @@ def test_a_score_in_words_is_in_the_list(site: Path) -> None:
 
 def test_no_row_has_a_percentage_without_a_score(site: Path) -> None:
     rows = [row for _, page in pages(site, "student") for row in page["Courses"]]
-    assert [row for row in rows if (row["Score (points)"] == "—") != (row["Score percent"] == "—")] == []
+    assert [
+        row for row in rows if (row["Score (points)"] == "—") != (row["Percent of the full score"] == "—")
+    ] == []
     assert sum(row["Score (points)"] != "—" for row in rows) > 100

@@ -114,9 +114,9 @@ def test_score_rates_of_pupils(site: Path, grades: Rows) -> None:
 def test_percentages_of_marks(site: Path) -> None:
     rows: Table = [row for _, page in pages(site, "student") for row in page["Courses"]]
     marks = {
-        (row["Score (points)"], row["Full score (points)"], row["Score percent"])
+        (row["Score (points)"], row["Full score (points)"], row["Percent of the full score"])
         for row in rows
-        if row["Score percent"] != "—"
+        if row["Percent of the full score"] != "—"
     }
     assert len(marks) > 30
     for score, full, percent in marks:
