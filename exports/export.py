@@ -26,6 +26,7 @@ from exports.schema import SCHEMA, Dialect, write_schema
 from exports.site.nightly import WRITTEN, Note, delete_removed_roles, read_note, site_folder, write_note
 from exports.site.sections import SITE, WORKBOOK, Pages, Role
 from exports.source import Origin, School, open_source, origins, schools
+from exports.spreadsheet.columns import Unlabelled
 from exports.spreadsheet.sheets import Format, Language, Workbook
 from exports.spreadsheet.writer import TooLarge, write_workbook
 from exports.suppression import Exposed, refuse_exposed
@@ -42,6 +43,8 @@ OF_SEVERAL = (*OF_THE_FILE, ONEROSTER)
 CACHE = "cache"
 #: Ids of schools in the name of a file.
 MOST_IDS = 20
+#: Errors that stop a file, but not the others.
+FAILURES = (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, Refused, Unlabelled)
 #: Characters that file systems refuse in names.
 NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
@@ -191,31 +194,27 @@ def _export_school(
 ) -> Iterator[Written | Failed]:
     """Write the files of a name for a school. A failure does not stop the others."""
     whose = f"school {school.id}"
-    if name == BOARD:
-        yield from _attempt(name, whose, lambda: _board(con, school, place, options))
-        return
-    if name == SITE:
-        yield from _sites(con, school, place, options)
-        return
-    if name == WORKBOOK:
-        for role in options.roles:
-            write_role = partial(_workbooks_of_role, con, school, role, place, options)
-            yield from _attempt(f"{name} for {role}", whose, write_role)
-        return
     try:
-        workbooks = list(_workbooks(con, name, school, options))
-    except duckdb.Error as error:
+        if name == BOARD:
+            yield from _attempt(name, whose, lambda: _board(con, school, place, options))
+        elif name == SITE:
+            yield from _sites(con, school, place, options)
+        elif name == WORKBOOK:
+            for role in options.roles:
+                write_role = partial(_workbooks_of_role, con, school, role, place, options)
+                yield from _attempt(f"{name} for {role}", whose, write_role)
+        else:
+            for workbook in list(_workbooks(con, name, school, options)):
+                write = partial(_export, con, name, workbook, school, place, options)
+                yield from _attempt(workbook.name, whose, write)
+    except FAILURES as error:
         yield _failed(name, whose, error)
-        return
-    for workbook in workbooks:
-        write = partial(_export, con, name, workbook, school, place, options)
-        yield from _attempt(workbook.name, whose, write)
 
 
 def _attempt(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Written | Failed]:
     try:
         yield write()
-    except (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, Refused) as error:
+    except FAILURES as error:
         yield _failed(what, whose, error)
 
 

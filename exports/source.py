@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from exports.spreadsheet.columns import NAMED_BY_PLATFORM, platform_label
+from exports.spreadsheet.columns import NAMED_BY_PLATFORM, table_label
 from exports.spreadsheet.sheets import Words
 from exports.workbooks.queries import of_schools, shown_of
 from warehouse.age import NOT_BY_SEMESTER, Age, age_of, incomplete_slices
@@ -256,15 +256,14 @@ def _loads(
     made_of = {
         f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables
     }
+    # The load log names resources of `raw` without the schema.
     labels = {
-        row["table_name"]: Words(row["label_en"], row["label_zh"] or row["label_en"])
+        f"{row['schema_name']}.{row['table_name']}".removeprefix("raw."): table_label(
+            *(row[name] for name in ("schema_name", "table_name", "description", "label_en", "label_zh"))
+        )
         for row in tables
-        if row["schema_name"] == "raw"
+        if row["schema_name"] in ("raw", *NAMED_BY_PLATFORM)
     }
-    for row in tables:
-        if row["schema_name"] in NAMED_BY_PLATFORM:
-            name = platform_label(row["description"] or row["table_name"])
-            labels[f"{row['schema_name']}.{row['table_name']}"] = Words(name, name)
     return {
         id: Loads(
             _without(standings[id], {row["id"] for row in not_shown[id]}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from exports.spreadsheet.columns import NAMED_BY_PLATFORM, platform_label
+from exports.spreadsheet.columns import table_label
 from exports.spreadsheet.sheets import Sheet, Words, Workbook
 from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
@@ -50,12 +50,9 @@ def _title_and_about(con: duckdb.DuckDBPyConnection, schema: str, table: str) ->
         "WHERE schema_name = ? AND table_name = ? AND column_name IS NULL",
         [schema, table],
     ).fetchone()
-    description, label_en, label_zh = entry or (None, table, None)
-    about = Words(description or table, description or table)
-    if schema in NAMED_BY_PLATFORM:
-        own = platform_label(description or table)
-        return Words(own, own), about
-    return Words(label_en, label_zh or label_en), about
+    description, label_en, label_zh = entry or (None, None, None)
+    about = description or table
+    return table_label(schema, table, description, label_en, label_zh), Words(about, about)
 
 
 def _quoted(name: str) -> str:

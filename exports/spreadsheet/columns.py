@@ -27,6 +27,10 @@ LARGE_SCALE = 12
 NAMED_BY_PLATFORM = ("datasets", "reports")
 
 
+class Unlabelled(Exception):
+    """A table or column of a file has no label in one of the languages."""
+
+
 @dataclass(frozen=True)
 class SheetColumn:
     """A column of a sheet in one language."""
@@ -52,9 +56,9 @@ class SheetColumn:
 
 @dataclass(frozen=True)
 class Entry:
-    """The dictionary's entry of a column."""
+    """The dictionary's entry of a column. Without a label in both languages, it has none."""
 
-    label: Words
+    label: Words | None
     unit: str | None
 
 
@@ -63,7 +67,7 @@ def sheet_columns(
 ) -> tuple[SheetColumn, ...]:
     """The columns of a sheet's query in their order.
 
-    Raises LookupError for a column without a label in the sheet and in its sources."""
+    Raises Unlabelled for a column without a label in the sheet and in its sources."""
     description = con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
     entries = _entries(con, sheet.sources)
     columns = [
@@ -77,7 +81,7 @@ def sheet_columns(
 def _shown(name: str, type_name: str, column: Column, entry: Entry | None, language: Language) -> SheetColumn:
     words = column.label or (entry.label if entry else None)
     if words is None:
-        raise LookupError(f"column {name} has a label neither in its sheet nor in the sources of the sheet")
+        raise Unlabelled(f"column {name} has no label in both languages in its sheet or in the dictionary")
     unit = entry.unit if entry and column.unit is None else column.unit
     type = type_of(type_name)
     kind = column.kind or kind_of(type, unit)
@@ -119,6 +123,18 @@ def platform_label(description: str) -> str:
     return description.split(". ")[0].removesuffix(" (personal)")
 
 
+def table_label(
+    schema: str, table: str, description: str | None, label_en: str | None, label_zh: str | None
+) -> Words:
+    """The label of a table, by its entry in the dictionary. Raises Unlabelled."""
+    if schema in NAMED_BY_PLATFORM:
+        text = platform_label(description or table)
+        return Words(text, text)
+    if not label_en or not label_zh:
+        raise Unlabelled(f"table {schema}.{table} has no label in both languages in the dictionary")
+    return Words(label_en, label_zh)
+
+
 def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[str, Entry]:
     """The dictionary's entries by column, from the first source with the column."""
     entries: dict[str, Entry] = {}
@@ -130,9 +146,9 @@ def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[s
             [schema, table],
         ).fetchall()
         for name, description, label_en, label_zh, unit in rows:
-            label = Words(label_en, label_zh or label_en)
-            if schema in NAMED_BY_PLATFORM and description and not name.startswith("_"):
-                text = platform_label(description)
+            label = Words(label_en, label_zh) if label_zh else None
+            if schema in NAMED_BY_PLATFORM and not name.startswith("_"):
+                text = platform_label(description or label_en)
                 label = Words(text, text)
             entries.setdefault(name, Entry(label, unit))
     return entries

@@ -43,6 +43,7 @@ SURVEY = """
         (101, 1, '好', NULL), (101, 2, '走了', TIMESTAMP '2026-01-01 00:00:00'), (102, 3, '不好', NULL)
     ) survey (_school_id, school_id, answer, _deleted_at)
 """
+UNTRANSLATED = "UPDATE quality.dictionary SET label_zh = NULL WHERE "
 
 
 @pytest.fixture
@@ -205,6 +206,42 @@ def test_a_failure_leaves_the_old_file_and_the_other_schools_go_on(published: Pa
     assert sorted(path.name for path in out.iterdir()) == sorted(
         [*(path.name for path in old), written.path.name]
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            "DELETE FROM quality.dictionary WHERE column_name = 'is_late'",
+            "column is_late has no label in",
+        ),
+        (UNTRANSLATED + "column_name = 'is_late'", "column is_late has no label in"),
+        (UNTRANSLATED + "table_name = 'marks' AND column_name IS NULL", "table marts.marks has no label in"),
+    ],
+)
+def test_a_missing_label_stops_one_file_only(
+    change: str, problem: str, published: Path, tmp_path: Path
+) -> None:
+    with duckdb.connect(str(published)) as con:
+        con.execute(change)
+        con.execute(UNTRANSLATED + "schema_name = 'datasets' AND NOT starts_with(column_name, '_')")
+    names = ["marts.marks", "datasets.家长 问卷"]
+    ends = list(export(published, names, None, Options(tmp_path / "out")))
+    assert [type(end) for end in ends] == [Failed, Written] * 2
+    assert {end.problem.partition(problem)[0] for end in ends if isinstance(end, Failed)} == {""}
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_a_resource_without_a_label_stops_no_export(published: Path, tmp_path: Path) -> None:
+    """Pages name resources that were not loaded."""
+    with duckdb.connect(str(published)) as con:
+        con.execute(
+            "INSERT INTO quality.dictionary BY NAME "
+            "SELECT 'raw' AS schema_name, 'grades' AS table_name, 'Grades' AS label_en"
+        )
+    ends = list(export(published, ["site"], None, Options(tmp_path / "out")))
+    problem = "table raw.grades has no label in both languages in the dictionary"
+    assert ends == [Failed(f"site of school {id}", problem) for id in (101, 102)]
 
 
 def test_what_is_unknown_is_told_and_the_rest_is_written(published: Path, tmp_path: Path) -> None:

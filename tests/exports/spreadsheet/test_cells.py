@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
-from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import Column, Sheet, Words, Workbook
 from exports.spreadsheet.writer import CUT, write_workbook
 from tests.kits.exports.published_file import ANY, ORIGIN, cells, write
@@ -235,18 +234,6 @@ def test_values_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
     columns = {"a": Column(label=label), "b": Column(label=label)}
     header = next(iter(write(tmp_path, "SELECT 1 AS a, 2 AS b", columns=columns).iter_rows()))
     assert [cell.value for cell in header] == ["Name", "Name (2)"]
-
-
-def test_a_column_without_a_label_makes_no_file(tmp_path: Path) -> None:
-    with duckdb.connect() as con:
-        con.execute(
-            "CREATE SCHEMA quality; CREATE TABLE quality.dictionary (schema_name VARCHAR, "
-            "table_name VARCHAR, column_name VARCHAR, description VARCHAR, label_en VARCHAR, "
-            "label_zh VARCHAR, unit VARCHAR)"
-        )
-        sheet = Sheet(ANY, ANY, "SELECT 1 AS semester_name", ("marts.marks",))
-        with pytest.raises(LookupError, match="column semester_name has a label neither in its sheet nor"):
-            sheet_columns(con, sheet, {}, "zh")
 
 
 def test_headers_are_text_too(tmp_path: Path) -> None:

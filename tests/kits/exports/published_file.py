@@ -62,7 +62,9 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
             "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, "
             "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS label_en, "
             "NULL::VARCHAR AS unit, NULL::VARCHAR[] AS stands_on FROM duckdb_columns() UNION ALL "
-            "SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL, NULL FROM duckdb_tables()"
+            "SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL, NULL FROM ("
+            "SELECT schema_name, table_name, comment FROM duckdb_tables() UNION ALL "
+            "SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal)"
         )
         names = con.execute("SELECT DISTINCT coalesce(column_name, table_name) FROM quality.dictionary")
         for (name,) in names.fetchall():
