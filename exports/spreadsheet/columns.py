@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import duckdb
@@ -25,6 +25,8 @@ UNITS = {
 LARGE_SCALE = 12
 #: Schemas whose columns have the platform's labels, at the beginning of their descriptions.
 NAMED_BY_PLATFORM = ("datasets", "reports")
+#: Follows the label of a column that the warehouse adds: a dataset may have a School ID, too.
+ADDED = Words(" (warehouse)", "（数据仓库）")
 
 
 class Unlabelled(Exception):
@@ -109,12 +111,17 @@ def _places(type: Type) -> int | None:
 
 
 def _distinct_labels(columns: list[SheetColumn]) -> tuple[SheetColumn, ...]:
-    """Number repeated labels, which fields of the platform may have."""
-    times, distinct = Counter[tuple[tuple[str, ...], str]](), []
+    """Number repeated labels, which fields of the platform may have. Excel ignores case."""
+    used, distinct = set[tuple[tuple[str, ...], str]](), []
     for column in columns:
-        times[column.groups, column.label] += 1
-        number = times[column.groups, column.label]
-        distinct.append(replace(column, label=f"{column.label} ({number})") if number > 1 else column)
+        numbered = (f"{column.label} ({number})" for number in count(2))
+        label = next(
+            label
+            for label in chain([column.label], numbered)
+            if (column.groups, label.casefold()) not in used
+        )
+        used.add((column.groups, label.casefold()))
+        distinct.append(replace(column, label=label))
     return tuple(distinct)
 
 
@@ -147,7 +154,9 @@ def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[s
         ).fetchall()
         for name, description, label_en, label_zh, unit in rows:
             label = Words(label_en, label_zh) if label_zh else None
-            if schema in NAMED_BY_PLATFORM and not name.startswith("_"):
+            if schema in NAMED_BY_PLATFORM and name.startswith("_"):
+                label = label and Words(label.en + ADDED.en, label.zh + ADDED.zh)
+            elif schema in NAMED_BY_PLATFORM:
                 text = platform_label(description or label_en)
                 label = Words(text, text)
             entries.setdefault(name, Entry(label, unit))

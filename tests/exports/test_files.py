@@ -111,7 +111,7 @@ def test_no_rows_make_a_file_that_says_so(format: Format, published: Path, tmp_p
 def test_what_the_platform_deleted_is_left_out_and_said(published: Path, tmp_path: Path) -> None:
     [file] = exported(published, "datasets.家长 问卷", schools=[101], folder=tmp_path, language="en")
     # By the warehouse's own column, not the dataset's of the same name.
-    assert read(file.path) == [("School ID", "School ID (2)", "Answer"), (101, 1, "好")]
+    assert read(file.path) == [("School ID (warehouse)", "School ID", "Answer"), (101, 1, "好")]
     about = openpyxl.load_workbook(file.path)["About"]
     said = {row[0]: row[1] for row in about.iter_rows(values_only=True)}
     assert said["Left out"] == "Rows that the platform has deleted"

@@ -229,11 +229,24 @@ def test_a_workbook_without_rows_says_so(tmp_path: Path) -> None:
     assert filtered(sheet) and sheet.freeze_panes == "A2"
 
 
-def test_values_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
-    label = Words("Name", "名称")
-    columns = {"a": Column(label=label), "b": Column(label=label)}
-    header = next(iter(write(tmp_path, "SELECT 1 AS a, 2 AS b", columns=columns).iter_rows()))
-    assert [cell.value for cell in header] == ["Name", "Name (2)"]
+@pytest.mark.parametrize(
+    ("labels", "distinct"),
+    [
+        (["Name", "Name"], ["Name", "Name (2)"]),
+        (["A", "A (2)", "A"], ["A", "A (2)", "A (3)"]),
+        (["A", "A", "A (2)"], ["A", "A (2)", "A (2) (2)"]),
+        (["Name", "NAME"], ["Name", "NAME (2)"]),
+    ],
+)
+def test_repeated_labels_are_numbered(labels: list[str], distinct: list[str], tmp_path: Path) -> None:
+    columns = {
+        name: Column(label=Words(label, label))
+        for name, label in zip("abc"[: len(labels)], labels, strict=True)
+    }
+    query = f"SELECT {', '.join(f'1 AS {name}' for name in columns)}"
+    sheet = write(tmp_path, query, columns=columns)
+    assert [cell.value for cell in next(sheet.iter_rows())] == distinct
+    assert sheet.tables
 
 
 def test_headers_are_text_too(tmp_path: Path) -> None:
