@@ -9,6 +9,7 @@ The English name is that of the measure, or the name of the table or column in w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -163,9 +164,9 @@ def in_words(name: str) -> str:
 
 
 def _plural(word: str) -> str:
-    if word.endswith("y"):
+    if re.search("[^aeiou]y$", word):
         return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
 def _place(node: Mapping[str, Any]) -> Place:

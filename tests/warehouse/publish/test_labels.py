@@ -87,6 +87,11 @@ def test_a_view_that_renames_is_named_by_its_readers() -> None:
     [
         ("dim_admin_class", "deputy_names", "Deputies"),
         ("dim_admin_class", "admin_class_names", "Admin classes"),
+        ("dim_admin_class", "day_names", "Days"),
+        ("dim_admin_class", "key_names", "Keys"),
+        ("dim_admin_class", "branch_names", "Branches"),
+        ("dim_admin_class", "dish_names", "Dishes"),
+        ("dim_admin_class", "box_names", "Boxes"),
         ("dim_admin_class", "student_name", "Student"),
         ("dim_admin_class", "structure_ids", "Structure IDs"),
         ("grade_class_against_cohort", "others_mean", "Mean of the others"),
