@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import duckdb
 from pydantic import SecretStr
 
-from exports.workbooks.queries import rate, ratio
 from pipelines.cli.actions.load import run_build, run_load
 from pipelines.cli.command_session import session
 from pipelines.cli.terminal.display import USAGE, console, fail, print_line, show
@@ -42,25 +41,25 @@ LOADED = """
     GROUP BY resource
     ORDER BY rows DESC, resource
 """
-SEMESTERS = f"""
+SEMESTERS = """
     SELECT
         school_name AS school,
         semester_name AS semester,
         count(*) AS students,
-        {rate("sum(score_sum)", "sum(full_score_sum)")} AS "score rate %",
-        {ratio("sum(grade_points_sum)", "sum(gpa_credits)", 2)} AS gpa,
+        round(100 * sum(score_sum) / nullif(sum(full_score_sum), 0), 2) AS "score rate %",
+        round(sum(grade_points_sum) / nullif(sum(gpa_credits), 0), 2) AS gpa,
         count_if(failed_courses > 0) AS "with a failed course"
     FROM marts.grade_student_semester
     GROUP BY ALL
     ORDER BY ALL
 """
-ATTENDANCE = f"""
+ATTENDANCE = """
     SELECT
         school_name AS school,
         semester_name AS semester,
         count(*) AS students,
-        {rate("sum(present)", "sum(recorded)")} AS "attendance %",
-        {rate("sum(late)", "sum(present)")} AS "late %",
+        round(100 * sum(present) / nullif(sum(recorded), 0), 2) AS "attendance %",
+        round(100 * sum(late) / nullif(sum(present), 0), 2) AS "late %",
         count_if(is_chronic) AS "chronically absent"
     FROM marts.attendance_student_semester
     GROUP BY ALL
