@@ -4,7 +4,7 @@ Python's own `round` and formats round halves to the even digit, and a float hol
 
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-#: Room for each digit of a double. A quotient has more digits than any half.
+#: Room for each digit of a double, so a quotient cut at 400 digits never looks like a half.
 CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)
 #: A double is rounded to these decimals first, as by `rounded` in SQL, so that a half with wrong last bits
 #: rounds up.
@@ -12,7 +12,7 @@ DECIMALS_OF_DOUBLE = 12
 
 
 def half_up(number: Decimal | float, places: int = 2) -> Decimal:
-    """The number with so many decimals. No number becomes -0.
+    """The finite number with so many decimals. No number becomes -0.
 
     >>> half_up(2.675), half_up(Decimal("-0.125"))
     (Decimal('2.68'), Decimal('-0.13'))

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,10 @@ def shown_sheet(
         f"SELECT * FROM ({sheet.query}) LIMIT 0", origin.parameters(sheet.query)
     ).description
     names = [name for name, *_ in description]
-    other = {"zh": "_en", "en": "_zh"}[language]
+    omitted = {"zh": "_en", "en": "_zh"}[language]
     pairs = [name for name in names if name.endswith("_en") and f"{name.removesuffix('_en')}_zh" in names]
     dropped = {name for name in names if name == "page" or name.startswith("_")}
-    dropped |= {f"{name.removesuffix('_en')}{other}" for name in pairs}
+    dropped |= {f"{name.removesuffix('_en')}{omitted}" for name in pairs}
     columns = dict(sheet.columns) | {
         f"{name.removesuffix('_en')}_zh": sheet.columns[name] for name in pairs if name in sheet.columns
     }
@@ -199,7 +200,7 @@ def _cell(field: Field, row: Row, pages: Pages, root: str) -> str:
 def _content(field: Field, row: Row, pages: Pages, root: str) -> str:
     """What a cell shows, as HTML."""
     value = row[field.name]
-    if value is None:
+    if value is None or (isinstance(value, float) and not isfinite(value)):
         return "—"
     if field.is_pair:
         return bilingual(Words(value, row[field.name.removesuffix("_en") + "_zh"] or value))

@@ -32,7 +32,7 @@ END"""
 VERDICT = """CASE
     WHEN NOT counts_in_statistics THEN status WHEN is_passed THEN '✓' WHEN NOT is_passed THEN '✗'
 END AS is_passed"""
-#: By status, of a grade that does not count (seeds.grade_status_rules).
+#: By status, of a grade that does not count. A home's own grade_status_rules may say so of each status.
 NOT_COUNTED = Column(
     words={
         "delayed": Words("Delayed, does not count", "缓考，不计入"),

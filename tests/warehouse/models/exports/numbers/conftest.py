@@ -19,10 +19,10 @@ def published(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     delayed = {"status": "delayed", "score": None, "pass_status": "failed"}
     word = {"score": None, "_extra": {"score": WORD}}
     rows["grades"] = [
-        row | delayed if place % 4 == 0 else row | word if place % 40 == 1 else row
-        for place, row in enumerate(rows["grades"])
+        row | delayed if number % 4 == 0 else row | word if number % 40 == 1 else row
+        for number, row in enumerate(rows["grades"])
     ]
-    rows["scores"] = [row | word if place % 40 == 1 else row for place, row in enumerate(rows["scores"])]
+    rows["scores"] = [row | word if number % 40 == 1 else row for number, row in enumerate(rows["scores"])]
     file = tmp_path_factory.mktemp("raw") / "campus.duckdb"
     create_raw(file, {})
     fill(file, SCHOOL, rows)

@@ -1,5 +1,6 @@
 """The marks of lists beside the figures that count them, where a quarter of the grades does not count."""
 
+import csv
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import duckdb
 
+from exports.site.students import NOT_COUNTED
 from tests.kits.exports.site_pages import pages
 from tests.kits.models.simulated_school import WORD
+from warehouse.publish.models.dbt_project import PROJECT
 
 DELAYED, DELAYED_ZH = "Delayed, does not count", "缓考，不计入"
 
@@ -56,6 +59,12 @@ def test_figures_of_a_course_class_agree_with_the_list(site: Path, published: Pa
 def test_a_status_that_does_not_count_is_in_both_languages(site: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in site.glob("student/*.html")]
     assert any(DELAYED in text and DELAYED_ZH in text for text in texts)
+
+
+def test_each_status_has_words() -> None:
+    """Also a status that counts by default, since the rules of a home may differ."""
+    with (PROJECT / "seeds" / "grade_status_rules.csv").open(encoding="utf-8") as file:
+        assert {row["status"] for row in csv.DictReader(file)} == NOT_COUNTED.words.keys()
 
 
 def test_labels_of_lists_are_in_chinese(site: Path) -> None:

@@ -1,5 +1,6 @@
 """Percentages of pages, sheets, texts and measures beside quotients that decimal.Decimal rounds once."""
 
+import math
 import re
 import shutil
 from collections import defaultdict
@@ -15,6 +16,10 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.figures import at_risk_figure, grade_figures, present_figure, rolls_figure
+from exports.site.page import NOTHING, Field, Layout, facts_of
+from exports.site.students import HEADING
+from exports.spreadsheet.sheets import Words
+from exports.workbooks.queries import of_schools, shown_of
 from pipelines.measures import measured
 from tests.kits.exports.site_pages import Table, pages
 from tests.kits.exports.spreadsheets import Tab, read_book
@@ -96,6 +101,15 @@ def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
     return groups
 
 
+def ids(file: Path, query: str) -> dict[tuple[Any, ...], Any]:
+    """The last column of a query by the columns before. `shown`: the semesters of the sheets."""
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        rows = con.execute(f"WITH {shown_of(of_schools([SCHOOL]))} {query}").fetchall()
+    by_key = {row[:-1]: row[-1] for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
+
+
 def test_score_rates_of_pupils(site: Path, grades: Rows) -> None:
     expected = {
         key: percentage(sum(row["real_score"] for row in group), sum(row["full_score"] for row in group))
@@ -123,7 +137,9 @@ def test_percentages_of_marks(site: Path) -> None:
         assert percent == f"{percentage(Decimal(score), Decimal(full))}%"
 
 
-def test_means_of_course_classes(site: Path, books: Mapping[str, Mapping[str, Tab]], grades: Rows) -> None:
+def test_means_of_course_classes(
+    file: Path, site: Path, books: Mapping[str, Mapping[str, Tab]], grades: Rows
+) -> None:
     """On the page, and in the cells of the sheet, which rounds no more."""
     expected = {
         course: mean([row["score_percent"] for row in group])
@@ -135,20 +151,34 @@ def test_means_of_course_classes(site: Path, books: Mapping[str, Mapping[str, Ta
         for row in page["Compared with the cohort"]
     }
     assert on_page and {key: expected[key] for key in on_page} == on_page
-    cells = books["grades"]["Classes"].column("Class", "Mean")
-    assert cells and {Decimal(str(cell)) for cell in cells} <= set(expected.values())
+    classes = ids(
+        file,
+        "SELECT course_name, class_name, course_class_id FROM marts.grade_class_against_cohort "
+        "JOIN shown USING (school_id, semester_id)",
+    )
+    tab = books["grades"]["Classes"]
+    keys = zip(tab.column("Course"), tab.column("Class"), strict=True)
+    in_sheet = dict(zip(keys, tab.column("Class", "Mean"), strict=True))
+    assert len(in_sheet) == len(tab.rows) > 5
+    assert {key: Decimal(str(cell)) for key, cell in in_sheet.items()} == {
+        key: expected[classes[key]] for key in in_sheet
+    }
 
 
-def test_weighted_means_of_pupils(books: Mapping[str, Mapping[str, Tab]], grades: Rows) -> None:
+def test_weighted_means_of_pupils(file: Path, books: Mapping[str, Mapping[str, Tab]], grades: Rows) -> None:
     expected = {
-        rounded(
+        key: rounded(
             sum(row["score_percent"] * row["weight"] for row in group) / sum(row["weight"] for row in group)
         )
-        for group in by(grades, "student_id", "semester_id").values()
+        for key, group in by(grades, "student_id", "semester_id").items()
     }
-    cells = [cell for cell in books["grades"]["Students"].column("Weighted mean") if cell is not None]
-    assert len(cells) > 30
-    assert {Decimal(str(cell)) for cell in cells} <= expected
+    students = ids(file, "SELECT student_number, student_id FROM core.dim_student")
+    semester = ids(file, "SELECT semester_id FROM shown")[()]
+    tab = books["grades"]["Students"]
+    in_sheet = dict(zip(tab.column("Student number"), tab.column("Weighted mean"), strict=True))
+    means = {number: Decimal(str(cell)) for number, cell in in_sheet.items() if cell is not None}
+    assert len(means) > 30
+    assert means == {number: expected[students[number,], semester] for number in means}
 
 
 def test_means_of_a_school_in_sheet_and_figure(
@@ -164,7 +194,7 @@ def test_means_of_a_school_in_sheet_and_figure(
 
 
 @pytest.mark.parametrize("name", ["pass_rate", "mean_percent", "score_rate"])
-def test_measures_by_subject(file: Path, name: str) -> None:
+def test_measures_by_course_class(file: Path, name: str) -> None:
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         columns, rows = measured(con, name, ["course_class"], {}, [], personal=False)
     places = "0.01" if name == "pass_rate" else "0.0001"
@@ -186,8 +216,8 @@ def test_attendance_by_week_on_pages_and_sheets(site: Path, books: Mapping[str, 
                 week: f"{rate}%" for week, rate in expected.items()
             }
     tab = books["attendance"]["Weeks"]
-    place = tab.labels.index(("Attendance rate", "School"))
-    assert {row[tab.labels.index(("Week",))]: Decimal(str(row[place])) for row in tab.rows} == expected
+    in_sheet = zip(tab.column("Week"), tab.column("Attendance rate", "School"), strict=True)
+    assert {week: Decimal(str(cell)) for week, cell in in_sheet} == expected
     formats = {cell.number_format for cell in tab.sheet[tab.sheet.max_row]}
     assert {text for text in formats if "%" in text} == {"0.00%"}
 
@@ -196,6 +226,14 @@ def test_no_percentage_of_a_page_has_other_than_two_decimals(site: Path) -> None
     texts = [path.read_text(encoding="utf-8") for path in site.rglob("*/*.html")]
     numbers = {number for text in texts for number in re.findall(r">([+-]?[\d.]+)%<", text)}
     assert numbers and [number for number in numbers if not re.fullmatch(r"[+-]?\d+\.\d\d", number)] == []
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
+    words = Words("Rate", "比率")
+    field = Field("rate", words, None, "percent", 2, signed=False, words={}, link=None, is_pair=False)
+    [fact] = facts_of(Layout(HEADING, (field,), NOTHING, ()), {"rate": number}, {}, "")
+    assert fact["cell"] == "—"
 
 
 @pytest.mark.parametrize(("count", "whole", "text"), [(1, 800, "0.13"), (5, 800, "0.63"), (2, 3, "66.67")])
