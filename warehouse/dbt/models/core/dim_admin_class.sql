@@ -1,28 +1,49 @@
 -- Grain: school, administrative class (the traditional class, which has no semester).
 -- Rules: cohort is the class's year of graduation, named by its term. A class without a year has that of most students on
---     v3's list of the class; of two years with as many students, the smaller id.
+--     v3's list of the class, or without one on v1's; of two years with as many students, the smaller id.
 --   Removed classes stay (is_deleted). Archived classes stay too, since archiving is no deletion.
 --   listed_by: the interface whose list of students counts, v3 if it has a list, else v1. An empty list counts only if
 --     the platform counts no students in the class and other classes of the school have lists. A removed or archived
 --     class has no list that counts.
 --   The head teacher and the deputies come from bridge_admin_class_teacher.
--- Source: raw.admin_classes, raw.v1_admin_classes, raw.students, raw.terms, raw.teachers.
-with listed_years as (
+-- Source: raw.admin_classes, raw.v1_admin_classes, raw.students, raw.terms, raw.teachers, core.bridge_v1_person.
+with v1_admin_classes as (
+    select * from {{ ref('stg_v1_admin_classes') }} where not is_deleted
+),
+
+v3_lists as (
+    select * from {{ ref('stg_admin_classes') }} where len(student_ids) > 0
+),
+
+listed as (
+    select school_id, admin_class_id, unnest(student_ids) as student_id
+    from v3_lists
+    union all
+    select v1_lists.school_id, v1_lists.admin_class_id, people.person_id
+    from (
+        select school_id, v1_admin_class_id as admin_class_id, unnest(v1_student_ids) as v1_person_id
+        from v1_admin_classes
+    ) as v1_lists
+    inner join {{ ref('bridge_v1_person') }} as people
+        on people.school_id = v1_lists.school_id
+        and people.v1_person_id = v1_lists.v1_person_id
+    anti join v3_lists
+        on v3_lists.school_id = v1_lists.school_id
+        and v3_lists.admin_class_id = v1_lists.admin_class_id
+),
+
+listed_years as (
     select
-        classes.school_id,
-        classes.admin_class_id,
+        listed.school_id,
+        listed.admin_class_id,
         students.graduates_in_id,
         count(*) as student_count
-    from (
-        select school_id, admin_class_id, unnest(student_ids) as student_id
-        from {{ ref('stg_admin_classes') }}
-        where graduates_in_id is null
-    ) as classes
+    from listed
     inner join {{ ref('stg_students') }} as students
-        on students.school_id = classes.school_id
-        and students.student_id = classes.student_id
+        on students.school_id = listed.school_id
+        and students.student_id = listed.student_id
     where students.graduates_in_id is not null
-    group by classes.school_id, classes.admin_class_id, students.graduates_in_id
+    group by listed.school_id, listed.admin_class_id, students.graduates_in_id
 ),
 
 students_years as (
@@ -43,10 +64,6 @@ admin_classes as (
     left join students_years
         on students_years.school_id = classes.school_id
         and students_years.admin_class_id = classes.admin_class_id
-),
-
-v1_admin_classes as (
-    select * from {{ ref('stg_v1_admin_classes') }} where not is_deleted
 ),
 
 terms as (
