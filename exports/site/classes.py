@@ -237,7 +237,7 @@ INDEX = Kind(
                     WHERE admin_class_id IS NOT NULL
                     GROUP BY admin_class_id ORDER BY cohort_name, admin_class_name, admin_class_id
                 """,
-                sources=("marts.early_warning",),
+                sources=("marts.early_warning", "core.dim_admin_class"),
                 columns={"admin_class_name": Column(CLASS), "cohort_name": Column(COHORT), **GROUP_COLUMNS},
             ),
             links=LINKS_OF_CLASS,
@@ -302,7 +302,7 @@ COHORTS = Kind(
                     WHERE admin_class_id IS NOT NULL AND list_contains($pages, class_cohort_id::VARCHAR)
                     GROUP BY class_cohort_id, admin_class_id ORDER BY admin_class_name, admin_class_id
                 """,
-                sources=("marts.early_warning",),
+                sources=("marts.early_warning", "core.dim_admin_class"),
                 columns={"admin_class_name": Column(CLASS), **GROUP_COLUMNS},
             ),
             links=LINKS_OF_CLASS,
