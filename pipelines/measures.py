@@ -1,5 +1,6 @@
 """Answers by the measures of the published file."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +13,7 @@ from warehouse.identifiers import literal, quoted
 from warehouse.metrics import catalogue
 from warehouse.privacy import SMALL_GROUP
 from warehouse.publish.metrics import limits, query_of
-from warehouse.small_groups import hidden_groups, is_few
+from warehouse.small_groups import hidden_groups, is_few, revealing_sums
 
 NOT_KNOWN = "not known"
 SINGLE_PEOPLE = "{} shows single people: it needs --personal, or mcp.personal of campus.yaml for an assistant"
@@ -21,6 +22,8 @@ NUMBERS = ("value", "students", "numerator", "denominator")
 STUDENTS = NUMBERS.index("students") - len(NUMBERS)
 SMALL = "fewer than {} students"
 REVEALING = "would reveal a group of fewer than {} students"
+#: Columns that choose lessons rather than people.
+TIMES = ("month", "week", "weekday", "lesson", "date")
 MACROS = """
     FROM duckdb_functions() SELECT function_name
     WHERE schema_name = 'marts' AND function_type = 'table_macro' AND starts_with(function_name, 'metric_')
@@ -66,7 +69,8 @@ def measured(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The columns and the rows of a measure, a row for each group. The last columns are the value, its
     numerator and denominator, the number of students and a note. A small group has none of these numbers, and
-    neither has a group that would reveal a small one: the next of its total, or what filters leave of it.
+    neither has a group that would reveal a small one: the next of its total, or what filters leave of it. A
+    filter on a column of the split chooses rows of the answer without it, with what they show.
 
     Args:
         con: On a published file.
@@ -93,19 +97,13 @@ def measured(
     rows = rows or ([(None,) * len(NUMBERS)] if not by else [])
     counts = [row[STUDENTS] for row in rows]
     hidden = hidden_groups(counts, _totals(columns, by, rows), smallest)
-    if filters:
-        # The same groups without the filters, less the answer, are what the filters leave out: of each group,
-        # and of each total over the dimensions that they choose from.
-        touched = {filter_.column for filter_ in filters}
-        within = [dimension for dimension in by if _may_split(name, dimension, touched)]
+    if filters and smallest:
+        # The same groups without the filters, less the answer, are what the filters leave out.
         excluded = f"NOT coalesce({' AND '.join(filter_conditions)}, false)"
-        for split in {tuple(within), tuple(by)}:
-            shared, rows_left_out = _groups(con, name, split, [*conditions, excluded])
-            few = {row[: len(shared)] for row in rows_left_out if is_few(row[STUDENTS], smallest)}
-            indexes = [columns.index(column) for column in shared]
-            hidden |= {
-                position for position, row in enumerate(rows) if tuple(row[index] for index in indexes) in few
-            }
+        _, rows_left_out = _groups(con, name, by, [*conditions, excluded])
+        few = {row[: len(columns)] for row in rows_left_out if is_few(row[STUDENTS], smallest)}
+        hidden |= {position for position, row in enumerate(rows) if row[: len(columns)] in few}
+        hidden |= _revealing(con, name, by, conditions, filters, columns, rows, smallest)
     noted = [
         (*row[: len(columns)], *_noted(row[len(columns) :], smallest, is_hidden=position in hidden))
         for position, row in enumerate(rows)
@@ -127,11 +125,37 @@ def _groups(
     return columns[: -len(NUMBERS)], result.fetchall()
 
 
-def _may_split(name: str, dimension: str, touched: Collection[str]) -> bool:
-    """Whether what filters leave out can be split by a dimension: one without a column of theirs, or one that
-    each split of the measure must have."""
-    is_needed = dimension in catalogue().metrics[name].needs
-    return is_needed or not set(catalogue().dimensions[dimension].columns) & set(touched)
+def _revealing(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    by: Sequence[str],
+    conditions: Sequence[str],
+    filters: Sequence[Filter],
+    columns: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+    smallest: int,
+) -> set[int]:
+    """The positions of the rows that filters make of parts of groups, such as classes of a cohort, so that
+    they reveal a part that a split by these parts hides."""
+    outer = [filter_ for filter_ in filters if filter_.column not in columns]
+    choosing = [filter_ for filter_ in outer if filter_.column not in TIMES]
+    conditions = [*conditions, *(filter_.condition for filter_ in outer if filter_.column in TIMES)]
+    touched = catalogue().split_of([filter_.column for filter_ in choosing])
+    parts_by = [*by, *(key for key in catalogue().dimensions_of(name) if key in touched)]
+    part_columns, parts = _groups(con, name, parts_by, conditions)
+    _, chosen_parts = _groups(
+        con, name, parts_by, [*conditions, *(filter_.condition for filter_ in choosing)]
+    )
+    position_of = {part[: len(part_columns)]: position for position, part in enumerate(parts)}
+    # A split by cohort, too, gives a class the cohort names of its students: they are no key.
+    keys = [column for column in columns if column != "cohort_name"]
+    positions = defaultdict[tuple[Any, ...], set[int]](set)
+    for part in chosen_parts:
+        key = tuple(part[part_columns.index(column)] for column in keys)
+        positions[key].add(position_of[part[: len(part_columns)]])
+    sums = [positions[tuple(row[columns.index(column)] for column in keys)] for row in rows]
+    counts = [part[STUDENTS] for part in parts]
+    return revealing_sums(sums, counts, _totals(part_columns, parts_by, parts), smallest)
 
 
 def _totals(
@@ -142,11 +166,11 @@ def _totals(
     dimensions = catalogue().dimensions
     totals = []
     for dimension in by:
-        of_totals = [dimensions[wider].columns for wider in catalogue().wider_than(dimension)]
-        for of_total in ([], *of_totals):
-            summed = set(dimensions[dimension].columns) - set(of_total)
-            columns_of_total = [position for position, column in enumerate(columns) if column not in summed]
-            totals.append([tuple(row[position] for position in columns_of_total) for row in rows])
+        wider_columns = [dimensions[wider].columns for wider in catalogue().wider_than(dimension)]
+        for remaining in ([], *wider_columns):
+            summed = set(dimensions[dimension].columns) - set(remaining)
+            positions = [position for position, column in enumerate(columns) if column not in summed]
+            totals.append([tuple(row[position] for position in positions) for row in rows])
     return sorted(totals, key=lambda keys: len(set(keys)), reverse=True)
 
 

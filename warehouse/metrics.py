@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -185,13 +185,13 @@ class Catalogue(_Part):
 
         return [wider for wider in self.dimensions if names(wider) < names(dimension)]
 
-    def split_of(self, place: Place) -> list[str]:
-        """The dimensions of a place: those with a column in its key that no wider dimension has."""
+    def split_of(self, columns: Collection[str]) -> list[str]:
+        """The dimensions of columns: those with a column among them that no wider dimension has."""
         dimensions = self.dimensions
         return [
             name
             for name, dimension in dimensions.items()
-            if (set(dimension.columns) & place.by.keys()).difference(
+            if (set(dimension.columns) & set(columns)).difference(
                 *(dimensions[wider].columns for wider in self.wider_than(name))
             )
         ]

@@ -83,7 +83,9 @@ class FilterArguments(Arguments):
     """Which rows count: exactly one of equals, between and in."""
 
     column: Name = Field(
-        description="A column of the metric's dimensions", json_schema_extra=_choice(*COLUMNS)
+        description="A column of the metric's dimensions. cohort_name: the class's cohort in a split "
+        "by class without cohort, else the students' cohort",
+        json_schema_extra=_choice(*COLUMNS),
     )
     equals: Value | None = Field(None, description="The value")
     between: tuple[Value, Value] | None = Field(

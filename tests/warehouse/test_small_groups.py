@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.models.marts import macros
-from warehouse.small_groups import few_sql, hidden_groups, is_few
+from warehouse.small_groups import few_sql, hidden_groups, is_few, revealing_sums
 
 SCHOOL = ["school"] * 4
 
@@ -30,6 +30,27 @@ SCHOOL = ["school"] * 4
 )
 def test_hidden_groups(counts: list[int | None], totals: list[list[str]], hidden: set[int]) -> None:
     assert hidden_groups(counts, totals, 5) == hidden
+
+
+@pytest.mark.parametrize(
+    ("counts", "chosen", "is_revealing"),
+    [
+        pytest.param([4, 20, 30, 40], {0, 1}, False, id="all that are hidden"),
+        pytest.param([4, 20, 30, 40], {2, 3}, False, id="none that is hidden"),
+        pytest.param([4, 20, 30, 40], {1}, True, id="the next smallest alone"),
+        pytest.param([4, 20, 30, 40], {1, 2, 3}, True, id="all but the small one"),
+        pytest.param([4, 3, 2, 40], {0, 1, 3}, True, id="all but a hidden one of several"),
+        pytest.param([4, 4, 1, 1, 40], {0, 1}, True, id="all but few"),
+        pytest.param([4, 4, 3, 3, 40], {0, 1, 4}, False, id="all but enough"),
+    ],
+)
+def test_a_sum_of_groups_reveals(counts: list[int], chosen: set[int], is_revealing: bool) -> None:
+    assert revealing_sums([chosen], counts, [["school"] * len(counts)], 5) == ({0} if is_revealing else set())
+
+
+def test_a_sum_of_a_whole_total_and_a_hidden_group_reveals() -> None:
+    """The total is shown, so the sum less the total is the hidden group."""
+    assert revealing_sums([{0, 1, 2}, {0, 1, 4}], [4, 20, 4, 20, 30], [["a", "a", "b", "b", "b"]], 5) == {0}
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), max_size=16))

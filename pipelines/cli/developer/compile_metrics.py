@@ -67,7 +67,7 @@ def _types(node: dict[str, Any]) -> dict[str, str]:
 
 def _sql(place: Place, base: Base, types: dict[str, str]) -> str:
     """The query for values that differ from the measure, or that the measure has in several groups."""
-    split = catalogue().split_of(place)
+    split = catalogue().split_of(place.by)
     query = base.query.replace('"by"', f"[{', '.join(map(literal, split))}]")
     keys = listed(list(place.by))
     # A measure has a row for each combination of all columns of its dimensions, not of the ids alone.

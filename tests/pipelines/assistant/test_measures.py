@@ -1,5 +1,6 @@
 """A measure shows neither small groups, nor groups that would reveal them with the total of the rest."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -22,6 +23,7 @@ GROUPS = (
 
 COLUMNS = {
     "school": ["school_id", "school_name"],
+    "cohort": ["school_id", "school_name", "cohort_id", "cohort_name"],
     "class": ["school_id", "school_name", "cohort_name", "admin_class_id", "admin_class_name"],
     "week": ["week"],
 }
@@ -35,6 +37,7 @@ def query_of(name: str, by: str, conditions: Sequence[str]) -> str:
             CAST(sum(students) AS BIGINT) AS students, 9.0 AS numerator, 10.0 AS denominator
         FROM (
             SELECT *, 'school ' || school_id AS school_name, 'class ' || admin_class_id AS admin_class_name
+                , cohort_name AS cohort_id
             FROM (VALUES {", ".join(map(str, GROUPS))})
                 AS groups (school_id, cohort_name, admin_class_id, week, students)
         )
@@ -55,7 +58,7 @@ def con(monkeypatch: pytest.MonkeyPatch) -> Iterator[duckdb.DuckDBPyConnection]:
         )
         con.execute(
             "CREATE TABLE quality.metrics AS SELECT 'attendance_rate' AS metric, "
-            "['school', 'class', 'week'] AS dimensions, 'date' AS time_column"
+            "['school', 'cohort', 'class', 'week'] AS dimensions, 'date' AS time_column"
         )
         # A file has measures if it has their macros.
         con.execute("CREATE MACRO marts.metric_attendance_rate() AS TABLE SELECT 1")
@@ -94,9 +97,39 @@ def test_filters_do_not_reveal_what_they_leave_out(con: duckdb.DuckDBPyConnectio
 
     without_the_small = ("class 2", "class 3", "class 4")
     assert notes(*without_the_small) == notes(*without_the_small, by=["school"]) == [REVEALING]
-    assert notes(*without_the_small, by=["class"]) == [REVEALING] * 3
-    assert notes("class 2", "class 3") == [""]
+    # The answer by class shows of each class what it shows without a filter on classes.
+    assert notes(*without_the_small, by=["class"]) == [REVEALING, "", ""]
+    assert notes("class 2", "class 3") == [REVEALING]
+    assert notes("class 1", "class 2") == notes("class 4") == [""]
     assert notes("class 1") == [SMALL]
     # The only class of its cohort in the answer is what the total of the answer leaves.
     assert notes("class 1", "class 4", by=["class"]) == [SMALL, REVEALING]
     assert notes("2029", column="cohort_name") == [""]
+    # What the answer leaves of its cohort are 44 students: 40 of them are in the answer by class.
+    assert (
+        notes("class 2") == notes("class 2", by=["class"]) == notes("class 2", by=["cohort"]) == [REVEALING]
+    )
+    assert notes("2028", column="cohort_name", by=["class"]) == [SMALL, REVEALING, ""]
+
+
+@pytest.mark.parametrize("by", [[], ["cohort"], ["class"], ["week"]])
+def test_a_filter_does_not_reveal_by_the_cohort(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, by: list[str]
+) -> None:
+    """A cohort has a class of twenty and a class of three: 23 less 20 would tell about the three."""
+    groups = (
+        (1, "2028", "1", 1, 20),
+        (1, "2028", "2", 1, 3),
+        (1, "2029", "3", 1, 20),
+        (1, "2029", "4", 1, 20),
+    )
+    monkeypatch.setattr(sys.modules[__name__], "GROUPS", groups)
+
+    def notes(*classes: str) -> list[str]:
+        filters = [Filter("admin_class_id", classes)]
+        _, rows = measured(con, "attendance_rate", by, {}, (), filters, personal=False)
+        return [row[-1] for row in rows]
+
+    assert notes("1") == [REVEALING]
+    assert notes("3") == [""]
+    assert set(notes("3", "4")) == {""}

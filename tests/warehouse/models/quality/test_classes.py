@@ -6,6 +6,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import date
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,8 @@ from warehouse.publish.models.model_runner import run_check
 
 SCHOOL = 1
 #: Terms of the years of graduation.
-C2028, C2029 = 1, 5
+C2028, C2029, C2027, C2026 = 1, 5, 6, 7
+YEARS = {C2028: "2028届", C2029: "2029届", C2027: "2027届", C2026: "2026届"}
 NAME = "很长的班级名称" * 40 + "1班"
 #: By class: its year, and the years of its students.
 CLASS_YEARS: dict[int, tuple[int | None, Sequence[int | None]]] = {
@@ -37,11 +40,19 @@ CLASS_YEARS: dict[int, tuple[int | None, Sequence[int | None]]] = {
     503: (C2029, [C2029] * 7 + [None]),
     504: (None, [C2029] * 4 + [None] * 2),
     505: (C2028, [C2028] * 2),
+    506: (C2027, [C2027] * 8),
+    507: (C2027, [C2027] * 3),
+    508: (C2026, [C2026] * 8),
+    509: (C2029, [C2026] * 3),
 }
-COHORTS_OF_CLASSES = {501: "2028届", 502: "2028届", 503: "2029届", 504: "2029届", 505: "2028届"}
-#: The pupils of each cohort: a repeater counts in the year of his own, a pupil without a year in the class's.
-SIZES = {"2028届": 17, "2029届": 15}
+COHORTS_OF_CLASSES = {id: YEARS[year or C2029] for id, (year, _) in CLASS_YEARS.items()}
+#: The pupils of each cohort: a repeater counts in the repeater's own year, a pupil without a year in that of
+#: the class.
+SIZES = {"2028届": 17, "2029届": 15, "2027届": 11, "2026届": 11}
 CLASS_SIZES = {class_id: len(years) for class_id, (_, years) in CLASS_YEARS.items()}
+#: The last two classes have lessons on a day of their own.
+DAYS = {class_id: date(2026, 3, 2 if class_id < 508 else 3) for class_id in CLASS_YEARS}
+FILTERED = ("admin_class_id", "cohort_id", "cohort_name")
 MEASURES = [name for name in catalogue().metrics if "class" in catalogue().dimensions_of(name)]
 
 
@@ -64,10 +75,11 @@ def con(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _tables() -> dict[str, list[dict[str, Any]]]:
-    one_year = worlds.HEALTHY["terms"][0] | {"id": C2029, "name": "2029", "label": "2029届"}
+    year_of = worlds.HEALTHY["terms"][0]
+    terms = [year_of | {"id": id, "name": label[:4], "label": label} for id, label in YEARS.items()]
     tables: dict[str, list[dict[str, Any]]] = {
         "schools": worlds.HEALTHY["schools"][:1],
-        "terms": [*worlds.HEALTHY["terms"][:4], one_year],
+        "terms": [*worlds.HEALTHY["terms"][1:4], *terms],
         "semesters": worlds.HEALTHY["semesters"][:1],
         "v1_semesters": worlds.HEALTHY["v1_semesters"],
     }
@@ -82,7 +94,8 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
         add("classes", id=class_id, **course)
         add("assessments", id=class_id, class_id=class_id, semester_id=20, full_score="100")
         add("assessment_items", id=class_id, assessment_id=class_id, pid=0, type="item", full_score="100")
-        session: dict[str, Any] = {"date": "2026-03-02", "lesson": 1, "scheduled": True, "normal": len(years)}
+        day = DAYS[class_id].isoformat()
+        session: dict[str, Any] = {"date": day, "lesson": 1, "scheduled": True, "normal": len(years)}
         add("attendance_sessions", class_id=class_id, attendance_rate="100", **session)
         for student, year_of_student in zip(students_of(class_id), years, strict=True):
             add(
@@ -96,7 +109,7 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
             scored = dict.fromkeys(("created_at", "updated_at"), "2026-03-05 10:00:00") | {"score": "9"}
             scored |= {"type": "item_score"}
             add("scores", id=student, assessment_id=class_id, item_id=class_id, owner_id=student, **scored)
-            seen = dict.fromkeys(("checked_at", "created_date"), "2026-03-02") | {"created_time": "08:05"}
+            seen = dict.fromkeys(("checked_at", "created_date"), day) | {"created_time": "08:05"}
             seen |= {"status": "absent" if student % 10 == 7 else "normal", "absence_label": ""}
             add("attendance_records", id=student, class_id=class_id, student_id=student, lesson=1, **seen)
     return tables
@@ -120,8 +133,7 @@ def test_a_measure_has_a_row_a_class(con: duckdb.DuckDBPyConnection, name: str) 
 def test_a_split_by_class_and_cohort_names_the_students_cohort(con: duckdb.DuckDBPyConnection) -> None:
     query = "FROM marts.metric_attendance_rate(\"by\" := ['class', 'cohort'])"
     rows = records(con, query, {})
-    terms = {C2028: "2028届", C2029: "2029届"}
-    assert all(row["cohort_name"] == terms[row["cohort_id"]] for row in rows)
+    assert all(row["cohort_name"] == YEARS[row["cohort_id"]] for row in rows)
     assert {(row["admin_class_id"], row["cohort_name"]): row["students"] for row in rows} == {
         (501, "2028届"): 7,
         (501, "2029届"): 1,
@@ -130,6 +142,10 @@ def test_a_split_by_class_and_cohort_names_the_students_cohort(con: duckdb.DuckD
     } | {
         (504, "2029届"): 6,
         (505, "2028届"): 2,
+        (506, "2027届"): 8,
+        (507, "2027届"): 3,
+        (508, "2026届"): 8,
+        (509, "2026届"): 3,
     }
 
 
@@ -147,8 +163,42 @@ def test_filters_do_not_single_out_the_repeater(con: duckdb.DuckDBPyConnection) 
     filters = [Filter("admin_class_id", ("501",)), Filter("cohort_id", (str(C2028),))]
     _, [row] = measured(con, "attendance_rate", ["class"], {}, [], filters, personal=False)
     assert row[-5:-1] == (None,) * 4
-    _, [row] = measured(con, "attendance_rate", ["class"], {}, [], filters[:1], personal=False)
-    assert row[-2] == 8
+
+
+@pytest.mark.parametrize("day", sorted(set(DAYS.values())))
+def test_no_difference_of_answers_is_a_small_group(con: duckdb.DuckDBPyConnection, day: date) -> None:
+    """Of any two answers by class, by cohort and of all, with a filter on the school, a class or a cohort."""
+    all_columns = _students(con, ["class", "cohort"], day)
+    groups = set()
+    for by in ([], ["class"], ["cohort"]):
+        students = [wide | row for wide, row in zip(all_columns, _students(con, by, day), strict=True)]
+        values = {(column, row[column]) for column in FILTERED for row in students}
+        for column, value in [("school_id", SCHOOL), *values]:
+            filters = [Filter(column, (str(value),))]
+            columns, rows = measured(con, "attendance_rate", by, _only(day), [], filters, personal=False)
+            chosen = [student for student in students if student[column] == value]
+            groups |= {
+                frozenset(
+                    student["student_id"]
+                    for student in chosen
+                    if all(student[name] == key for name, key in zip(columns[:-5], row[:-5], strict=True))
+                )
+                for row in rows
+                if row[-5] is not None
+            }
+    assert frozenset(student["student_id"] for student in all_columns) in groups
+    differences = [larger - smaller for larger in groups for smaller in groups if smaller < larger]
+    assert [students for students in differences if len(students) < 5] == []
+
+
+def _students(con: duckdb.DuckDBPyConnection, by: Sequence[str], day: date) -> list[dict[str, Any]]:
+    """The students of a day in the order of their ids, each with the columns of a split."""
+    columns, rows = measured(con, "attendance_rate", [*by, "student"], _only(day), [], personal=True)
+    return sorted((dict(zip(columns, row, strict=True)) for row in rows), key=itemgetter("student_id"))
+
+
+def _only(day: date) -> dict[str, date]:
+    return {"since": day, "until": day}
 
 
 def test_the_sheet_of_classes_has_a_row_a_class(file: Path, tmp_path: Path) -> None:
@@ -169,7 +219,7 @@ def test_the_site_shows_a_class_once_and_whole(con: duckdb.DuckDBPyConnection) -
     [whole] = [section.sheet for section in INDEX.sections if section.lists == "class"]
     rows = records(con, whole.query, {"school_id": SCHOOL})
     assert {int(row["_class"]): row["cohort_name"] for row in rows} == COHORTS_OF_CLASSES
-    pages = {"school_id": SCHOOL, "pages": [str(C2028), str(C2029)]}
+    pages = {"school_id": SCHOOL, "pages": list(map(str, YEARS))}
     of_cohorts = records(con, COHORTS.sections[0].sheet.query, pages)
     assert len(of_cohorts) == len(CLASS_YEARS)
     assert {int(row["_class"]): row["students"] for row in of_cohorts} == CLASS_SIZES
