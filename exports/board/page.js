@@ -1,9 +1,9 @@
 "use strict";
 (() => {
-  const { specs, groups: known, rows, words, age, figures, pages, most } = JSON.parse(document.getElementById("data").textContent);
+  const { specs, cohorts: cohortList, groups: known, rows, words, age, figures, pages, most } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const groups = new Map(known.map((group) => [group.key, group]));
-  const cohorts = new Map(known.filter((group) => group.cohort).map((group) => [group.cohort, group.cohort_name]));
+  const cohorts = new Map(cohortList.map((cohort) => [cohort.key, cohort.name]));
   const views = new Map();
   let picked = { kind: "school", key: "", cohort: "" };
   let reason = "";

@@ -74,7 +74,7 @@ def write_board(
     rows_by_chart = chart_rows(con, origin.school)
     talks, untaken = (rows_by_chart.pop(name) for name in ("talks", "untaken"))
     classes = {group["key"]: group["name"] for group in rows_by_chart["groups"]}
-    cohorts = _cohorts(rows_by_chart["groups"])
+    cohorts = {cohort["key"]: cohort["name"] for cohort in rows_by_chart["cohorts"]}
     can_be_picked = [*(("class", key) for key in classes), *(("cohort", key) for key in cohorts)]
     by_group = figures_by_group(con, origin.school.id, can_be_picked)
     figures = by_group[WHOLE]
@@ -88,7 +88,7 @@ def write_board(
         "charts": [
             chart(name, *CHARTS[name], rows_by_chart[name], _not_known(origin, name)) for name in CHARTS
         ],
-        "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
+        "cohorts": rows_by_chart["cohorts"],
         "groups": rows_by_chart["groups"],
         "talks_not_known": never_loaded(con, origin.school.id, WARNINGS),
         "talks": [
@@ -163,6 +163,7 @@ def render(
     as_of = origin.age.as_of
     data = {
         "specs": charts,
+        "cohorts": content["cohorts"],
         "groups": rows["groups"],
         "rows": {name: _columns(own) for name, own in rows.items() if name in charts[language]},
         "words": {name: _both(words) for name, words in SCRIPT.items()} | {"title": content["title"]},
@@ -231,11 +232,6 @@ def _alt(title: Words, hint: Words, rows: Rows) -> Words:
         f"{title.zh}。{hint.zh}最低{least[value]}（{least['name']}），"
         f"最高{greatest[value]}（{greatest['name']}）。",
     )
-
-
-def _cohorts(groups: Rows) -> dict[str, str]:
-    """The names of cohorts by key."""
-    return {group["cohort"]: group["cohort_name"] for group in groups if group["cohort"]}
 
 
 def _href(kind: PageKind, key: str | None, pages: Pages | None) -> str:

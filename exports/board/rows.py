@@ -52,7 +52,7 @@ LAST_YEAR_OF = Words("{} a year before", "上一学年{}")
 #: Students of the semester with their groups.
 PLACED = f"""
     WITH {SHOWN}, placed AS (
-        SELECT school_id, semester_id, student_id, cohort_id, admin_class_id, admin_class_name
+        SELECT school_id, semester_id, student_id, cohort_id, cohort_name, admin_class_id, admin_class_name
         FROM marts.early_warning JOIN shown USING (school_id, semester_id)
     )
 """
@@ -60,9 +60,20 @@ GROUPS = f"""
     {PLACED}
     SELECT DISTINCT
         admin_class_id::VARCHAR AS key, coalesce(admin_class_name, admin_class_id::VARCHAR) AS name,
-        coalesce(class_cohort_id::VARCHAR, '') AS cohort, coalesce(class_cohort, '') AS cohort_name
+        coalesce(class_cohort_id::VARCHAR, '') AS cohort
     FROM placed {CLASS_COHORT} WHERE admin_class_id IS NOT NULL
-    ORDER BY cohort_name, name, key
+    ORDER BY coalesce(class_cohort, ''), name, key
+"""
+#: The cohorts of students, and of classes.
+COHORTS = f"""
+    {PLACED}
+    SELECT cohort_id::VARCHAR AS key, coalesce(max(cohort_name), key) AS name
+    FROM (
+        SELECT cohort_id, cohort_name FROM placed
+        UNION ALL
+        SELECT class_cohort_id, class_cohort FROM placed {CLASS_COHORT}
+    )
+    WHERE cohort_id IS NOT NULL GROUP BY cohort_id ORDER BY name, key
 """
 WEEKS = f"""
     WITH {SHOWN}, {LAST_YEAR}
@@ -181,11 +192,8 @@ def rows(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> list[dic
     return records(con, query, {"school_id": school_id})
 
 
-def _groups(rows: Rows) -> list[dict[str, Any]]:
-    """Classes and their cohorts with distinct names: a chart draws equal names as one group."""
-    cohorts = distinct_names(
-        {group["cohort"]: group["cohort_name"] or group["cohort"] for group in rows if group["cohort"]}
-    )
+def _groups(rows: Rows, cohorts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Classes with distinct names: a chart draws equal names as one group."""
     placed = [{**group, "cohort_name": cohorts.get(group["cohort"], "")} for group in rows]
     names = distinct_names(
         {group["key"]: f"{group['cohort_name']} {group['name']}".strip() for group in placed}
@@ -196,10 +204,10 @@ def _groups(rows: Rows) -> list[dict[str, Any]]:
 def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows]:
     """The rows of each chart by its name. Each row has its group: `kind`, `key`, `cohort`, `name`, and
     `order` (the school, then its cohorts, then its classes)."""
-    groups = _groups(rows(con, GROUPS, school.id))
-    cohorts = {group["cohort"]: group["cohort_name"] for group in groups}
+    cohorts = distinct_names({row["key"]: row["name"] for row in rows(con, COHORTS, school.id)})
+    groups = _groups(rows(con, GROUPS, school.id), cohorts)
     labels = {("school", ""): {"name": school.name, "cohort": ""}}
-    labels |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items() if key}
+    labels |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items()}
     labels |= {
         ("class", group["key"]): {name: group[name] for name in ("name", "cohort")} for group in groups
     }
@@ -229,6 +237,7 @@ def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows
     ]
     days = last_days(con, school.id)
     return {
+        "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
         "groups": groups,
         "weeks": weeks,
         "lessons": lessons,

@@ -215,6 +215,16 @@ def test_the_board_places_a_class_in_its_own_cohort(con: duckdb.DuckDBPyConnecti
     assert len(drawn["groups"]) == len(CLASS_YEARS)
 
 
+def test_the_board_has_cohorts_of_students_without_classes(file: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(file, tmp_path / "campus.duckdb"))
+    with closing(duckdb.connect(str(copy))) as con:
+        con.execute("UPDATE core.dim_admin_class SET cohort_id = NULL, cohort_name = NULL")
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+    assert {cohort["name"] for cohort in drawn["cohorts"]} == SIZES.keys()
+    for chart in ("weeks", "lessons", "bands"):
+        assert {row["name"] for row in drawn[chart] if row["kind"] == "cohort"} == SIZES.keys()
+
+
 def test_the_site_shows_a_class_once_and_whole(con: duckdb.DuckDBPyConnection) -> None:
     [whole] = [section.sheet for section in INDEX.sections if section.lists == "class"]
     rows = records(con, whole.query, {"school_id": SCHOOL})
