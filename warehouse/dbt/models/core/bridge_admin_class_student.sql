@@ -10,12 +10,8 @@ students as (
     select * from {{ ref('stg_students') }}
 ),
 
-people as (
-    select * from {{ ref('bridge_v1_person') }}
-),
-
-v3 as (
-    select distinct
+v3_listed as (
+    select
         school_id,
         admin_class_id,
         unnest(student_ids) as student_id
@@ -23,25 +19,7 @@ v3 as (
     where not is_deleted
 ),
 
-v1_lists as (
-    select
-        school_id,
-        v1_admin_class_id as admin_class_id,
-        unnest(v1_student_ids) as v1_person_id
-    from {{ ref('stg_v1_admin_classes') }}
-    where not is_deleted
-),
-
-v1 as (
-    select distinct
-        v1_lists.school_id,
-        v1_lists.admin_class_id,
-        people.person_id as student_id
-    from v1_lists
-    inner join people
-        on people.school_id = v1_lists.school_id
-        and people.v1_person_id = v1_lists.v1_person_id
-),
+{{ v1_listed() }},
 
 named as (
     select
@@ -51,9 +29,9 @@ named as (
         bool_or(interface = 'v3') as in_v3,
         bool_or(interface = 'v1') as in_v1
     from (
-        select *, 'v3' as interface from v3
+        select *, 'v3' as interface from v3_listed
         union all
-        select *, 'v1' as interface from v1
+        select *, 'v1' as interface from v1_listed
     )
     group by school_id, admin_class_id, student_id
 )

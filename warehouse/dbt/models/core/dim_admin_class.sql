@@ -15,44 +15,34 @@ v3_lists as (
     select * from {{ ref('stg_admin_classes') }} where len(student_ids) > 0
 ),
 
+{{ v1_listed() }},
+
 listed as (
     select school_id, admin_class_id, unnest(student_ids) as student_id
     from v3_lists
     union all
-    select v1_lists.school_id, v1_lists.admin_class_id, people.person_id
-    from (
-        select school_id, v1_admin_class_id as admin_class_id, unnest(v1_student_ids) as v1_person_id
-        from v1_admin_classes
-    ) as v1_lists
-    inner join {{ ref('bridge_v1_person') }} as people
-        on people.school_id = v1_lists.school_id
-        and people.v1_person_id = v1_lists.v1_person_id
+    select v1_listed.school_id, v1_listed.admin_class_id, v1_listed.student_id
+    from v1_listed
     anti join v3_lists
-        on v3_lists.school_id = v1_lists.school_id
-        and v3_lists.admin_class_id = v1_lists.admin_class_id
+        on v3_lists.school_id = v1_listed.school_id
+        and v3_lists.admin_class_id = v1_listed.admin_class_id
 ),
 
-listed_years as (
+students_years as (
     select
         listed.school_id,
         listed.admin_class_id,
-        students.graduates_in_id,
-        count(*) as student_count
+        students.graduates_in_id
     from listed
     inner join {{ ref('stg_students') }} as students
         on students.school_id = listed.school_id
         and students.student_id = listed.student_id
     where students.graduates_in_id is not null
     group by listed.school_id, listed.admin_class_id, students.graduates_in_id
-),
-
-students_years as (
-    select
-        school_id,
-        admin_class_id,
-        arg_max(graduates_in_id, (student_count, -graduates_in_id)) as graduates_in_id
-    from listed_years
-    group by school_id, admin_class_id
+    qualify
+        row_number() over (
+            partition by listed.school_id, listed.admin_class_id order by count(*) desc, students.graduates_in_id
+        ) = 1
 ),
 
 admin_classes as (
