@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -206,6 +206,7 @@ class Catalogue(_Part):
             for meaning in synonyms.mean
         ]
 
+    @cached_property
     def shown_in(self) -> dict[tuple[str, str, str], str]:
         """The measure of each column that shows one, by schema, table and column."""
         return {

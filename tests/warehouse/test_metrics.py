@@ -21,7 +21,7 @@ def test_dbt_has_the_present_definitions() -> None:
 def test_each_place_takes_its_words_from_the_catalogue() -> None:
     """No description or label of a measure is written a second time."""
     copies = []
-    for (_, table, column), name in catalogue().shown_in().items():
+    for (_, table, column), name in catalogue().shown_in.items():
         node = compiled()["nodes"][f"model.campus.{table}"]["columns"][column]
         words = catalogue().metrics[name].definitions()[0]
         if node["description"] != words or node["config"]["meta"].keys() & {"label_zh", "unit"}:
@@ -101,7 +101,7 @@ def _page() -> str:
     lines += ["", "## All measures"]
     for name, metric in catalogue().metrics.items():
         base = catalogue().bases[metric.base]
-        shown = [".".join(place) for place, measure in catalogue().shown_in().items() if measure == name]
+        shown = [".".join(place) for place, measure in catalogue().shown_in.items() if measure == name]
         lines += [
             "",
             f"### `{name}`",

@@ -78,7 +78,7 @@ class Labels:
         measures = catalogue().metrics
         self._cache: dict[tuple[str, str, str], Label] = {
             place: Label(measures[name].label_zh, measures[name].unit)
-            for place, name in catalogue().shown_in().items()
+            for place, name in catalogue().shown_in.items()
         }
         nodes = {**manifest["nodes"], **manifest["sources"]}
         for node in nodes.values():
@@ -146,7 +146,7 @@ def english_label(schema: str, table: str, column: str | None) -> str:
     if column is None:
         kind = next((kind for kind in KINDS_OF_TABLES if table.startswith(kind)), "")
         return in_words(table.removeprefix(kind))
-    measure = catalogue().shown_in().get((schema, table, column))
+    measure = catalogue().shown_in.get((schema, table, column))
     return catalogue().metrics[measure].label if measure else in_words(column)
 
 

@@ -68,7 +68,7 @@ def record_metrics(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _rows() -> list[dict[str, Any]]:
-    shown_in = catalogue().shown_in()
+    shown_in = catalogue().shown_in
     rows: list[dict[str, Any]] = []
     for name, metric in catalogue().metrics.items():
         base = catalogue().bases[metric.base]
