@@ -238,7 +238,7 @@ def _pages(source: Source, pages: Pages, heading: tuple[str, Words] | None) -> I
                 is_index = kind == "index"
                 root, path = ("", "index.html") if is_index else ("../", f"{kind}/{key}.html")
                 [row] = heading_rows
-                title, of_kind = (is_index and heading) or (row["_name"], KINDS[kind].name)
+                title, of_kind = heading if is_index and heading else (row["_name"], KINDS[kind].name)
                 sections = [
                     section_of(layout, rows, allowed, root)
                     for layout, rows in zip(layouts[1:], others, strict=True)

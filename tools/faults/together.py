@@ -87,9 +87,9 @@ def failing_tests(tree: Path, options: Sequence[str]) -> list[str]:
     """The tests that fail in a worktree as it is now, the quickest first."""
     report = tree / "report.xml"
     command = [str(tree / ".venv/bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command.append("--continue-on-collection-errors")
-    limits = [f"--timeout={SECONDS_A_TEST}", f"--junit-xml={report}", "-o", "junit_family=xunit1"]
-    subprocess.run([*command, *limits, *options], cwd=tree, check=False)
+    limits = [f"--timeout={SECONDS_A_TEST}", "--continue-on-collection-errors"]
+    reporting = [f"--junit-xml={report}", "-o", "junit_family=xunit1"]
+    subprocess.run([*command, *limits, *reporting, *options], cwd=tree, check=False)
     cases = ET.parse(report).getroot().iter("testcase")
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     failed.sort(key=lambda case: float(case.get("time", 0)))
