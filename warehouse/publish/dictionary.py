@@ -21,7 +21,7 @@ from warehouse.lake.sql import create_table, transaction, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, Column, Table, comments
 from warehouse.privacy import CLASSES
 from warehouse.publish.fill import CONTENTS
-from warehouse.publish.labels import Label, Labels, english_label
+from warehouse.publish.labels import Label, Labels, Place, english_label, place_of
 from warehouse.publish.lineage import LINEAGE
 from warehouse.publish.metrics import METRICS
 from warehouse.publish.models.by_semester import SEMESTER_STATES
@@ -84,6 +84,8 @@ SOURCES = {
     "seeds": "warehouse/dbt/seeds",
     "quality": "the warehouse itself",
 }
+#: The schemas of views whose columns are described, labelled and classified by the tables that they read.
+INHERITING = ("staging", "views")
 FAILED_ROWS = "The rows that break the check of this name"
 
 CATALOG = """
@@ -156,13 +158,14 @@ def record_dictionary(
 def _comment_on_views(
     con: duckdb.DuckDBPyConnection, catalog: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Comment the columns of staging from the dictionary. Columns with a comment are skipped: a view keeps
+    """Comment the columns of views from the dictionary. Columns with a comment are skipped: a view keeps
     its comments until it is made anew."""
     with transaction(con):
         for entry, row in zip(catalog, rows, strict=True):
             is_bare = row["column_name"] and row["description"] and not entry["description"]
-            if row["schema_name"] == "staging" and is_bare:
-                place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
+            if row["schema_name"] in INHERITING and is_bare:
+                view_name = relation(f"{row['schema_name']}.{row['table_name']}")
+                place = f"{view_name}.{quoted(row['column_name'])}"
                 con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
 
 
@@ -172,7 +175,7 @@ def _entries(
     labels: Labels,
     endpoints: Mapping[str, str],
     inputs: Mapping[str, set[str]],
-    beside: Mapping[str, list[tuple[str, str]]],
+    beside: Mapping[Place, list[Place]],
     privacy: Mapping[tuple[str, str, str], str],
     keys: Mapping[tuple[str, str], Sequence[str]],
     references: Mapping[tuple[str, str, str], str],
@@ -193,12 +196,17 @@ def _entries(
         schema, table, column = row["schema_name"], row["table_name"], row["column_name"]
         table_text = models.get((schema, table), ModelText())
         text = table_text if column is None else models.get((schema, table, column), ModelText())
-        # The yml of a view of staging describes only the columns that no table beside it describes.
+        # The yml of a view of staging or views describes only the columns that no table beside it describes.
         elsewhere = None
-        if schema == "staging":
-            near = (described.get((*place, column)) for place in beside.get(table, ()))
-            elsewhere = next(filter(None, near), by_name.get(column))
-        label = _label(labels, schema, table, column)
+        named = (schema, table)
+        if schema in INHERITING and column:
+            near = [place for place in beside.get((schema, table), ()) if described.get((*place, column))]
+            elsewhere = described[*near[0], column] if near else None
+            if schema == "staging":
+                elsewhere = elsewhere or by_name.get(column)
+            elif near and not text.description:
+                named = near[0]
+        label = _label(labels, *named, column)
         endpoint = endpoints.get(table, "") if schema == "raw" else ""
         source = text.source or table_text.source or endpoint or SOURCES.get(schema)
         description = row["description"] or text.description or elsewhere
@@ -208,11 +216,13 @@ def _entries(
             **row,
             "description": description or None,
             "label_zh": label.label_zh or None,
-            "label_en": english_label(schema, table, column),
+            "label_en": english_label(*named, column),
             "unit": label.unit or None,
             "source": source,
             "stands_on": None if column else sorted(_resources(inputs, schema, table)),
-            "privacy": privacy.get((schema, table, column)) if column else None,
+            "privacy": (privacy.get((schema, table, column)) or privacy.get((*named, column)))
+            if column
+            else None,
             "is_key": column in keys[schema, table] if column and (schema, table) in keys else None,
             "refers_to": references.get((schema, table, column)) if column else None,
             "allowed_values": values.get((schema, table, column)) if column else None,
@@ -279,7 +289,8 @@ def _resources(inputs: Mapping[str, set[str]], schema: str, table: str) -> set[s
 
 
 def _inputs_of_models(project: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The tables of `raw` that each model is made from, by `schema.model`."""
+    """The tables of `raw` that each model is made from, by `schema.model`. A model whose meta has
+    `only_chooses_rows` decides which semester is shown: the figures of what reads it are not made from it."""
     nodes = project["sources"] | project["nodes"]
 
     @cache
@@ -287,30 +298,42 @@ def _inputs_of_models(project: Mapping[str, Any]) -> dict[str, set[str]]:
         node = nodes[key]
         if node.get("source_name") == "raw":
             return frozenset({node["name"]})
-        return frozenset().union(*map(below, node.get("depends_on", {}).get("nodes", ())))
+        inputs = node.get("depends_on", {}).get("nodes", ())
+        return frozenset().union(*(below(name) for name in inputs if not _only_chooses_rows(nodes[name])))
 
     models = {key: node for key, node in project["nodes"].items() if node["resource_type"] == "model"}
     return {f"{node['schema']}.{node['name']}": set(below(key)) for key, node in models.items()}
 
 
-def _tables_beside_views(project: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """By view of staging, the tables around it as schema and table: the tables of core that read it
-    (dimensions and facts first), then the tables that it reads."""
+def _only_chooses_rows(node: Mapping[str, Any]) -> bool:
+    return bool(node.get("config", {}).get("meta", {}).get("only_chooses_rows"))
+
+
+def _tables_beside_views(project: Mapping[str, Any]) -> dict[Place, list[Place]]:
+    """By view, the tables around it: of a view of staging, the tables of core that read it (dimensions and
+    facts first); then the tables that it reads, and for a view of views those that these read, too."""
     nodes = project["sources"] | project["nodes"]
-    readers, read = dict[str, list[tuple[str, str]]](), dict[str, list[tuple[str, str]]]()
+    readers, read = dict[Place, list[Place]](), dict[Place, list[Place]]()
     for node in project["nodes"].values():
-        inputs = [nodes[key] for key in node.get("depends_on", {}).get("nodes", ())]
-        if node["resource_type"] == "model" and node["schema"] == "staging":
-            read[node["name"]] = [(table["schema"], table["name"]) for table in inputs]
+        if node["resource_type"] != "model":
+            continue
+        inputs = [place_of(nodes[key]) for key in node.get("depends_on", {}).get("nodes", ())]
+        if node["schema"] in INHERITING:
+            read[place_of(node)] = inputs
         for table in inputs:
-            if node["resource_type"] == "model" and node["schema"] == "core":
-                readers.setdefault(table["name"], []).append(("core", node["name"]))
+            if node["schema"] == "core" and table[0] == "staging":
+                readers.setdefault(table, []).append(place_of(node))
     first = ("dim_", "fct_")
     ordered = {
         view: sorted(places, key=lambda place: (not place[1].startswith(first), place))
         for view, places in readers.items()
     }
-    return {view: ordered.get(view, []) + read[view] for view in read}
+
+    def below(view: Place) -> list[Place]:
+        tables = read.get(view, []) if view[0] == "views" else []
+        return list(dict.fromkeys([*tables, *(lower for table in tables for lower in below(table))]))
+
+    return {view: ordered.get(view, []) + (below(view) or read[view]) for view in read}
 
 
 def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label:

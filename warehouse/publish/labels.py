@@ -131,9 +131,9 @@ class Labels:
             self._stated[*place, column.name] = _label(column)
 
     def _read_node(self, node: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> None:
-        place = _place(node)
+        place = place_of(node)
         above = node.get("depends_on", {}).get("nodes", ())
-        self._parents[place] = tuple(_place(nodes[name]) for name in above)
+        self._parents[place] = tuple(place_of(nodes[name]) for name in above)
         for parent in self._parents[place]:
             self._readers.setdefault(parent, []).append(place)
         self._stated[place] = _label_in_yml(node)
@@ -169,7 +169,8 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
-def _place(node: Mapping[str, Any]) -> Place:
+def place_of(node: Mapping[str, Any]) -> Place:
+    """The schema and the name of a node of the project."""
     return (node["schema"], node["name"])
 
 

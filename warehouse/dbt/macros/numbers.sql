@@ -82,3 +82,8 @@
         * {% if places %}0.{{ '0' * (places - 1) }}{% endif %}1 as decimal({{ digits }}, {{ places }})
     )
 {%- endmacro %}
+
+{#- A number as text, without zeros at the end. -#}
+{% macro number_text(number) -%}
+    format('{:g}', cast({{ number }} as double))
+{%- endmacro %}
