@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from exports.export import Options, Written, export
-from exports.workbooks.grades import NO_RANKS
+from exports.library.words import labels
 from exports.workbooks.terms import (
     DISCRIMINATION,
     GROUP_TYPES,
@@ -31,7 +31,7 @@ from exports.workbooks.terms import (
 from tests.kits.exports.spreadsheets import Tab, read_book
 from tests.kits.truth import workbook_queries as queries
 
-CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS, KINDS, NO_RANKS, VERDICTS)
+CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS, KINDS, labels("no_ranks"), VERDICTS)
 WORDS = {code: words.en for codes in CODES for code, words in codes.items()}
 
 TALKS = "Talks and measures"

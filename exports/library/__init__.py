@@ -1,0 +1,1 @@
+"""Sheets and words of workbooks and pages, as data."""

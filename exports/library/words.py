@@ -1,0 +1,60 @@
+"""The words of sheets and pages in both languages: words.yml, and the catalogue of measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BeforeValidator
+
+from exports.spreadsheet.sheets import Words
+from warehouse.metrics import catalogue
+
+HERE = Path(__file__).parent
+
+
+def content_of(name: str) -> dict[str, Any]:
+    """The content of a file of this folder."""
+    content: dict[str, Any] = yaml.safe_load((HERE / f"{name}.yml").read_text(encoding="utf-8"))
+    return content
+
+
+@cache
+def _kinds_of_words() -> dict[str, Any]:
+    return content_of("words")
+
+
+def to_words(value: Any) -> Any:
+    """The words of a file: {en: ..., zh: ...}, a text without a language, or the name of a phrase."""
+    if isinstance(value, str):
+        return phrase(value)
+    return Words(**value) if isinstance(value, Mapping) else value
+
+
+#: In a file: {en: ..., zh: ...}, or the name of a phrase or of a measure.
+Phrase = Annotated[Words, BeforeValidator(to_words)]
+
+
+@cache
+def phrase(name: str) -> Words:
+    """A phrase of words.yml, or the name of a measure. Raises KeyError."""
+    phrases = _kinds_of_words()["phrases"]
+    if name in phrases:
+        return Words(**phrases[name])
+    metric = catalogue().metrics[name]
+    return Words(metric.label, metric.label_zh)
+
+
+@cache
+def labels(kind: str) -> dict[str, Words]:
+    """The labels of a kind of codes, in the order of the codes. Raises KeyError."""
+    return {str(code): to_words(words) for code, words in _kinds_of_words()["codes"][kind].items()}
+
+
+@cache
+def colour(name: str) -> str:
+    """A colour as #RRGGBB. Raises KeyError."""
+    return str(_kinds_of_words()["colours"][name])
