@@ -20,7 +20,7 @@ from exports.source import records
 #: The name of the export.
 CONTRACT = "contract"
 #: The schemas that readers may rely on. `datasets` has the tables of the platform's own datasets.
-SCHEMAS = ("core", "marts", "quality", "oneroster", "datasets")
+SCHEMAS = ("core", "marts", "views", "quality", "oneroster", "datasets")
 TABLES = """
     SELECT schema_name, table_name, data_type, description, label_zh
     FROM quality.dictionary WHERE schema_name = $schema AND column_name IS NULL ORDER BY ALL

@@ -10,7 +10,7 @@ from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
 
 #: Schemas whose tables can be exported.
-SCHEMAS = ("marts", "core", "datasets", "reports")
+SCHEMAS = ("marts", "views", "core", "datasets", "reports")
 #: The columns with the school of a row. The first counts, since a dataset may have both.
 SCHOOL_COLUMNS = ("_school_id", "school_id")
 DELETED = Words("Rows that the platform has deleted", "平台已删除的记录")

@@ -14,9 +14,10 @@ from warehouse.publish.lineage import INTERFACE
 from warehouse.publish.models.dbt_project import compiled
 
 #: What every installation has alike, in the order of the index.
-SCHEMAS = ("marts", "core", "raw", "oneroster", "quality", "seeds")
+SCHEMAS = ("marts", "views", "core", "raw", "oneroster", "quality", "seeds")
 ABOUT = {
     "marts": "Ready answers: each row has the names of its school and semester.",
+    "views": "What sheets and pages show, by one query each.",
     "core": "Dimensions (`dim_`), facts (`fct_`) and links (`bridge_`), joined by `(school_id, ..._id)`.",
     "raw": "One table for each resource, with the platform's own field names.",
     "oneroster": "The files of OneRoster 1.2 as views, which `campus export oneroster` writes.",

@@ -98,6 +98,7 @@ def test_a_renamed_copy_opens_anywhere_and_every_relation_can_be_read(healthy: B
         "staging",
         "core",
         "marts",
+        "views",
         "oneroster",
         "seeds",
         "quality",

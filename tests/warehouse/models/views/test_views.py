@@ -1,0 +1,81 @@
+"""The views of sheets and pages: each has the grain that its yml states, in every world."""
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.kits.models.builds import Build
+from warehouse.publish.models.dbt_project import compiled
+
+
+def views() -> dict[str, dict[str, Any]]:
+    """The nodes of the views by name."""
+    nodes = compiled()["nodes"].values()
+    return {
+        node["name"]: node for node in nodes if node["resource_type"] == "model" and node["schema"] == "views"
+    }
+
+
+@pytest.fixture(params=["healthy", "empty", "broken"])
+def world(request: pytest.FixtureRequest) -> Build:
+    build: Build = request.getfixturevalue(request.param)
+    return build
+
+
+def test_each_view_has_one_row_a_key(world: Build) -> None:
+    with duckdb.connect(str(world.file), read_only=True) as connection:
+        repeated = {
+            name: connection.execute(
+                f"select count(*) from (select {', '.join(node['config']['meta']['key'])} from views.{name}"
+                " group by all having count(*) > 1)"
+            ).fetchall()
+            for name, node in views().items()
+        }
+    assert {name for name, counted in repeated.items() if counted != [(0,)]} == set()
+
+
+def test_each_view_has_rows_of_a_healthy_school(healthy: Build) -> None:
+    without = {name for name in views() if healthy.rows(f"select count(*) from views.{name}") == [(0,)]}
+    assert without == set()
+
+
+def test_each_school_shows_one_semester_or_its_current_ones(world: Build) -> None:
+    shown = world.rows(
+        "select school_id, count(*), count(*) filter (semester.is_current) from views.shown_semester"
+        " join core.dim_semester as semester using (school_id, semester_id) group by all"
+    )
+    assert all(count == 1 or count == current for _, count, current in shown)
+
+
+def test_views_of_suppressed_rows_say_so(healthy: Build) -> None:
+    """exports/suppression.py checks the rows of a view that has the flag, and no others."""
+    flagged = {
+        f"{schema}.{table}"
+        for schema, table in healthy.rows(
+            "select schema_name, table_name from duckdb_columns() where column_name = 'is_suppressed'"
+        )
+    }
+    nodes = compiled()["nodes"]
+    silent = {
+        name
+        for name, node in views().items()
+        if f"views.{name}" not in flagged
+        and any(
+            f"{nodes[key]['schema']}.{nodes[key]['name']}" in flagged
+            for key in node["depends_on"]["nodes"]
+            if key in nodes
+        )
+    }
+    assert silent == set()
+
+
+def test_students_are_ordered_by_attention(healthy: Build) -> None:
+    rows = healthy.rows(
+        "select school_id, semester_id, list(level order by attention_order), count(distinct attention_order)"
+        " from views.student_standing group by all"
+    )
+    order = ["at_risk", "warning", "watch", "none", "unknown"]
+    for _, _, levels, places in rows:
+        assert levels == sorted(levels, key=order.index)
+        assert places == len(levels)
