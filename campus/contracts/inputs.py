@@ -26,3 +26,6 @@ class Intervention(Contract):
     done_by: Annotated[Text | None, doc("Who did it", privacy="name", label_zh="负责人")] = None
     result: Annotated[Text | None, doc("What came of it", privacy="text", label_zh="结果")] = None
     note: Annotated[Text | None, doc("Note", privacy="text", label_zh="备注")] = None
+    again_on: Annotated[
+        dt.date | None, doc("Day on which to look again", privacy="plain", label_zh="再看日期")
+    ] = None

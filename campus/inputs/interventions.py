@@ -28,6 +28,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     "done_by": ("负责人", "by whom"),
     "result": ("结果", "result"),
     "note": ("备注", "note"),
+    "again_on": ("再看日期", "look again on"),
 }
 _FIELDS = {heading: field for field, headings in HEADINGS.items() for heading in headings}
 _KINDS = {word: kind for kind, words in KINDS.items() for word in (kind, *words)}
@@ -168,9 +169,12 @@ def _intervention(row: TableRow, students: Students, today: date) -> Interventio
         raise Refused(row.problem)
     cells = row.cells
     student_id = students.find(cells)
-    day = _day(cells["date"])
+    day = _day("date", cells["date"])
     if day > today:
         raise Refused("the date is in the future")
+    again_on = _day("again_on", cells["again_on"]) if cells.get("again_on") else None
+    if again_on and again_on < day:
+        raise Refused("again_on is before the date")
     kind = _KINDS.get(cells["kind"].lower())
     if kind is None:
         words = ", ".join(f"{kind} ({words[0]})" for kind, words in KINDS.items())
@@ -178,15 +182,14 @@ def _intervention(row: TableRow, students: Students, today: date) -> Interventio
     for field in TEXTS:
         if len(cells.get(field, "")) > LONGEST_TEXT:
             raise Refused(f"{field} has more than {LONGEST_TEXT} letters")
-    return Intervention(
-        student_id, day, kind, *(without_identity_numbers(cells.get(field, "")) or None for field in TEXTS)
-    )
+    done_by, result, note = (without_identity_numbers(cells.get(field, "")) or None for field in TEXTS)
+    return Intervention(student_id, day, kind, done_by, result, note, again_on)
 
 
-def _day(text: str) -> date:
+def _day(field: str, text: str) -> date:
     if not text:
-        raise Refused("date is missing")
+        raise Refused(f"{field} is missing")
     day = _DAY_0 + timedelta(int(text)) if text.isdecimal() and len(text) == 5 else day_of(text)
     if day is None:
-        raise Refused("date is no day: write it as 2026-09-01")
+        raise Refused(f"{field} is no day: write it as 2026-09-01")
     return day

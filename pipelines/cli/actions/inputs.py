@@ -26,13 +26,16 @@ from warehouse.published.reading import opened
 from warehouse.published.shards import PublicationBroken
 
 #: The fields of the template; the others are known, too.
-TEMPLATE = ("usin", "name", "date", "kind", "done_by", "result", "note")
+TEMPLATE = ("usin", "name", "date", "kind", "done_by", "result", "note", "again_on")
 #: A line that is a comment, by language.
 EXAMPLES = {
-    "zh": ("示例（以#开头的行不读取）20230101", "王小明", "2026-11-12", "谈话", "李老师", "约定每周面谈", ""),
+    "zh": (
+        *("示例（以#开头的行不读取）20230101", "王小明", "2026-11-12", "谈话"),
+        *("李老师", "约定每周面谈", "", "2026-11-26"),
+    ),
     "en": (
         *("example (a line that begins with # is not read) 20230101", "Wang Xiaoming", "2026-11-12", "talk"),
-        *("Ms Li", "meets weekly", ""),
+        *("Ms Li", "meets weekly", "", "2026-11-26"),
     ),
 }
 KIND_HINTS = {

@@ -164,6 +164,18 @@ def of_list(
     return gather(own, read_lines(table, STUDENTS, TODAY, Path("early_warning.xlsx")))
 
 
+def test_a_day_to_look_again_may_be_in_the_future() -> None:
+    header = ("学号", "日期", "类型", "再看日期")
+    [row] = read(("001", "2026-11-12", "谈话", "2026-12-24"), header=header).rows
+    assert row == Intervention(1, date(2026, 11, 12), "talk", again_on=date(2026, 12, 24))
+    header = ("student number", "date", "what", "look again on")
+    [row] = read(("001", "2026-11-12", "talk", ""), header=header).rows
+    assert row.again_on is None
+    assert reason("001", "2026-11-12", "talk", "2026-11-11", header=header) == "again_on is before the date"
+    said = "again_on is no day: write it as 2026-09-01"
+    assert reason("001", "2026-11-12", "talk", "soon", header=header) == said
+
+
 def test_notes_of_a_list_are_talks() -> None:
     gathered = of_list(
         ("1", "001", "王一", "At risk", "2026-11-12", "tired"),

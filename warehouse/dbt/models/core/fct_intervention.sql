@@ -28,7 +28,8 @@ select
     days.week,
     interventions.done_by,
     interventions.result,
-    interventions.note
+    interventions.note,
+    interventions.again_on
 from interventions
 left join days
     on days.school_id = interventions.school_id

@@ -6,6 +6,7 @@ select
     kind,
     done_by,
     result,
-    note
+    note,
+    again_on
 from {{ source('raw', 'interventions') }}
 where _deleted_at is null
