@@ -16,16 +16,16 @@ from pathlib import Path
 
 import duckdb
 
+from exports.library.words import texts
 from exports.source import Origin
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
-from exports.spreadsheet.sheets import Language, Sheet, Words
+from exports.spreadsheet.sheets import Language, Sheet
 from warehouse.age import with_semesters
 from warehouse.csv_cells import safe_cell, safe_text
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
-NOT_LOADED = Words("Not known: never loaded whole: {}.", "数据暂缺（尚未完整加载）：{}。")
-NO_ROWS = Words("No rows: there is nothing to show as of {}.", "无数据：截至{}没有可显示的记录。")
+TEXTS = texts("spreadsheet")
 
 
 def write_csv(
@@ -41,8 +41,8 @@ def write_csv(
     rows = _copy(con, f"SELECT {fields} FROM ({sheet.query})", parameters, target, options)
     if not rows:
         never = origin.not_loaded(sheet.sources)
-        words, value = (NOT_LOADED, never.in_language(language)) if never else (NO_ROWS, origin.day)
-        message = words.in_language(language).format(value)
+        words = TEXTS["never_loaded"].format(never) if never else TEXTS["no_rows_at"].format(origin.day)
+        message = words.in_language(language)
         target.write_text(header + _line([message]), encoding="utf-8", newline="")
     return rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
+from exports.library.words import texts
 from exports.spreadsheet.columns import table_label
 from exports.spreadsheet.sheets import Sheet, Words, Workbook
 from exports.suppression import shown
@@ -13,7 +14,6 @@ from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
 SCHEMAS = ("marts", "views", "core", "datasets", "reports")
 #: The columns with the school of a row. The first counts, since a dataset may have both.
 SCHOOL_COLUMNS = ("_school_id", "school_id")
-DELETED = Words("Rows that the platform has deleted", "平台已删除的记录")
 
 
 def table_names(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -40,7 +40,9 @@ def table_workbook(con: duckdb.DuckDBPyConnection, name: str) -> Workbook:
     query = f"SELECT {', '.join(shown(exported))} FROM {_quoted(name)} WHERE {condition} ORDER BY {order}"
     title, about = _title_and_about(con, schema, table)
     sheet = Sheet(name=title, about=about, query=query, sources=(name,))
-    return Workbook(name, title, about, (sheet,), filters=DELETED if has_deleted else None)
+    return Workbook(
+        name, title, about, (sheet,), filters=texts("spreadsheet")["deleted"] if has_deleted else None
+    )
 
 
 def _title_and_about(con: duckdb.DuckDBPyConnection, schema: str, table: str) -> tuple[Words, Words]:

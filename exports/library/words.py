@@ -58,3 +58,9 @@ def labels(kind: str) -> dict[str, Words]:
 def colour(name: str) -> str:
     """A colour as #RRGGBB. Raises KeyError."""
     return str(_kinds_of_words()["colours"][name])
+
+
+@cache
+def texts(file: str, group: str = "texts") -> dict[str, Words]:
+    """The texts of a file of this folder, by name."""
+    return {name: to_words(words) for name, words in content_of(file)[group].items()}

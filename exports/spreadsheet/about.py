@@ -10,6 +10,7 @@ from itertools import count
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
+from exports.library.words import texts
 from exports.source import Origin
 from exports.spreadsheet.cells import as_text
 from exports.spreadsheet.sheets import Language, Sheet, Words, Workbook
@@ -18,37 +19,10 @@ from exports.spreadsheet.styles import HEADER, Styles, height_of
 #: The longest name of a tab, and the characters that it may not have.
 TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 
-SCHOOL = Words("School", "学校")
-LOADED = Words("Data as of", "数据截至")
-NOT_LOADED = Words("Not up to date", "未能更新")
-FAILED = Words(
-    "Could not be loaded at {at}: {of}. This file shows an earlier load of them, or nothing if there was "
-    "none.",
-    "{at}未能加载：{of}。本文件显示此前加载的数据，从未加载过的部分没有数据。",
-)
-IN_PART = Words("Read in part", "部分读取")
-SINCE = Words(
-    "Since {at}, only changes were read of: {of}. A change without a date may be missing.",
-    "自{at}起只读取有更新的记录：{of}。平台没有记录时间的变更可能尚未包含。",
-)
-NOT_KNOWN = Words("Not known", "数据暂缺")
-NEVER = Words(
-    "Never loaded whole so far, last tried at {at}: {of}. Numbers that need them are not known: their cells "
-    "are empty, or cover the loaded part only.",
-    "尚未完整加载（最近一次尝试：{at}）：{of}。相关数字暂缺：单元格留空，或仅反映已加载的部分。",
-)
-AFFECTED = Words(" Affected sheets: {}.", "涉及工作表：{}。")
-PUBLISHED = Words("Published", "发布时间")
-GENERATION = Words("Generation", "文件版本")
-FILTERS = Words("Left out", "未包含")
-NOTHING = Words("nothing", "无")
-CUT = Words("Cut texts", "被截断的文本")
-CUT_ADVICE = Words(
-    "{} longer than a cell may be; CSV and Parquet have them whole",
-    "有{}处文本超出单元格长度；CSV和Parquet文件保留全文",
-)
-SHEETS = (Words("Sheet", "工作表"), Words("Rows", "行数"), Words("What it shows", "内容"))
-DEFINITIONS = (Words("Term", "术语"), Words("", ""), Words("Definition", "定义"))
+TEXTS = texts("spreadsheet")
+#: The headings of the lists of sheets and of definitions.
+SHEETS = tuple(TEXTS[name] for name in ("sheet", "rows", "what_it_shows"))
+DEFINITIONS = (TEXTS["term"], Words("", ""), TEXTS["definition"])
 WIDTHS = (20, 7, 66)
 ALARM = "#C00000"
 
@@ -97,7 +71,7 @@ def write_about(
     red = styles.of(bold=True, font_color=ALARM, valign="top", text_wrap=True)
     for term, value in _facts(workbook, origin, cut):
         row, text = next(rows), as_text(value.in_language(language))
-        is_alarm = term in (NOT_LOADED, NOT_KNOWN)
+        is_alarm = term in (TEXTS["not_loaded"], TEXTS["not_known"])
         worksheet.write_string(row, 0, term.in_language(language), red if is_alarm else bold)
         worksheet.merge_range(row, 1, row, 2, "", red if is_alarm else wrapped)
         worksheet.write_string(row, 1, text, red if is_alarm else wrapped)
@@ -136,21 +110,21 @@ def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: 
 
 def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words, Words]]:
     school = origin.school
-    yield SCHOOL, Words(*[f"{school.name} ({school.id})"] * 2)
-    for term, moment in ((LOADED, origin.age.as_of), (PUBLISHED, origin.published_at)):
+    yield TEXTS["school"], Words(*[f"{school.name} ({school.id})"] * 2)
+    for term, moment in ((TEXTS["loaded"], origin.age.as_of), (TEXTS["published"], origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
     parts = [(sheet.name, sheet.sources) for sheet in workbook.sheets]
     for term, words, resources in (
-        (NOT_KNOWN, NEVER, origin.age.never),
-        (NOT_LOADED, FAILED, dict.fromkeys(origin.age.older, ())),
+        (TEXTS["not_known"], TEXTS["never"], origin.age.never),
+        (TEXTS["not_loaded"], TEXTS["failed"], dict.fromkeys(origin.age.older, ())),
     ):
-        if alarm := origin.alarm(words, resources, AFFECTED, parts):
+        if alarm := origin.alarm(words, resources, TEXTS["affected"], parts):
             yield term, alarm
     if in_part := origin.loads.in_part(table for sheet in workbook.sheets for table in sheet.sources):
         since, of = in_part
-        yield IN_PART, Words(SINCE.en.format(at=since, of=of.en), SINCE.zh.format(at=since, of=of.zh))
-    yield GENERATION, Words(origin.generation, origin.generation)
-    yield FILTERS, workbook.filters or NOTHING
+        yield TEXTS["in_part"], TEXTS["since"].format(at=since, of=of)
+    yield TEXTS["generation"], Words(origin.generation, origin.generation)
+    yield TEXTS["filters"], workbook.filters or TEXTS["nothing"]
     if cut:
-        yield CUT, Words(CUT_ADVICE.en.format(cut), CUT_ADVICE.zh.format(cut))
+        yield TEXTS["cut"], TEXTS["cut_advice"].format(cut)

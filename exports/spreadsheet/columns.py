@@ -9,24 +9,18 @@ from typing import Any
 
 import duckdb
 
+from exports.library.words import texts
 from exports.spreadsheet.cells import Type, cell, kind_of, type_of
 from exports.spreadsheet.sheets import Column, Kind, Language, Sheet, Words
 
 #: Units that follow a label. Labels name what they count, and cells show the sign of percentages.
-UNITS = {
-    "credits": Words(" (credits)", "（学分）"),
-    "minutes": Words(" (minutes)", "（分钟）"),
-    "percentage points": Words(" (percentage points)", "（百分点）"),
-    "points": Words(" (points)", "（分）"),
-    "sd": Words(" (standard deviations)", "（标准差）"),
-    "weeks": Words(" (weeks)", "（周）"),
-}
+UNITS = texts("spreadsheet", "units")
 #: Types of datasets and reports have this scale or more, whatever the decimals of their values.
 LARGE_SCALE = 12
 #: Schemas whose columns have the platform's labels, at the beginning of their descriptions.
 NAMED_BY_PLATFORM = ("datasets", "reports")
 #: Follows the label of a column that the warehouse adds: a dataset may have a School ID, too.
-ADDED = Words(" (warehouse)", "（数据仓库）")
+ADDED = texts("spreadsheet")["added"]
 
 
 class Unlabelled(Exception):
@@ -155,7 +149,7 @@ def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[s
         for name, description, label_en, label_zh, unit in rows:
             label = Words(label_en, label_zh) if label_zh else None
             if schema in NAMED_BY_PLATFORM and name.startswith("_"):
-                label = label and Words(label.en + ADDED.en, label.zh + ADDED.zh)
+                label = label and label + ADDED
             elif schema in NAMED_BY_PLATFORM:
                 text = platform_label(description or label_en)
                 label = Words(text, text)

@@ -33,6 +33,25 @@ class Words:
         """The text in one language."""
         return self.zh if language == "zh" else self.en
 
+    def __add__(self, text: Words) -> Words:
+        return Words(self.en + text.en, self.zh + text.zh)
+
+    def format(self, *values: object, **named: object) -> Words:
+        """The text with its fields filled in, by the rules of str.format. A value that is a text in both
+        languages is filled in by language."""
+        texts = (
+            self.in_language(language).format(
+                *(_in_language(value, language) for value in values),
+                **{name: _in_language(value, language) for name, value in named.items()},
+            )
+            for language in sorted(LANGUAGES)
+        )
+        return Words(*texts)
+
+
+def _in_language(value: object, language: Language) -> object:
+    return value.in_language(language) if isinstance(value, Words) else value
+
 
 @dataclass(frozen=True)
 class Column:

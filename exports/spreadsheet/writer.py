@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
 from exports.source import Origin
-from exports.spreadsheet.about import WIDTHS, Part, tab_name, write_about
+from exports.spreadsheet.about import TEXTS, WIDTHS, Part, tab_name, write_about
 from exports.spreadsheet.cells import as_text, is_too_long, shortened
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
 from exports.spreadsheet.drawing import Cells, Drawn, colour, draw, room_for
@@ -55,13 +55,8 @@ MAX_BREAKS = 1_023
 #: Addresses for browsers only: a cell must not start a program or open a local file.
 ADDRESS = re.compile(r"https?://\S.*")
 
-NO_ROWS = Words(
-    "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
-)
-NOT_LOADED = Words("Not known: never loaded whole: {}.", "数据暂缺（尚未完整加载）：{}。")
-#: NOTHING stands for null, which is not zero.
-COLON, NOTHING = Words(": ", "："), Words("—", "—")
-CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长度有限】")
+#: Stands for null, which is not zero.
+NOTHING = "—"
 
 Put = Callable[[int, int, Any], object]
 
@@ -152,7 +147,7 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     is_whole = book.for_paper or sheet.on_one_page
     sample = result.fetchall() if is_whole else result.fetchmany(BATCH_ROWS)
     never = origin.not_loaded(sheet.sources)
-    nothing = book.text(NOT_LOADED).format(book.text(never)) if never else book.text(NO_ROWS)
+    nothing = book.text(TEXTS["never_loaded"].format(never) if never else TEXTS["no_rows"])
     common = _in_common(sheet, columns, sample) if book.for_paper else {}
     shared = _shared_values(book, columns, common)
     if common:
@@ -205,7 +200,7 @@ def _shared_values(book: Book, columns: Sequence[SheetColumn], common: Mapping[i
     parts = []
     for index, value in common.items():
         label = " · ".join((*columns[index].groups, columns[index].label))
-        parts.append(f"{label}{book.text(COLON)}{shown_as(columns[index], value) or book.text(NOTHING)}")
+        parts.append(f"{label}{book.text(TEXTS['colon'])}{shown_as(columns[index], value) or NOTHING}")
     return "    ".join(parts)
 
 
@@ -363,7 +358,7 @@ def _put(book: Book, worksheet: Worksheet, column: SheetColumn, style: Format) -
     def put_text(row: int, index: int, value: str) -> None:
         text = words.get(value, value)
         if is_too_long(text):
-            text = shortened(text, book.text(CUT))
+            text = shortened(text, book.text(TEXTS["cut_end"]))
             book.cut += 1
         write_string(row, index, as_text(text), style)
 

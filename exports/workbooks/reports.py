@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import duckdb
 
-from exports.spreadsheet.sheets import Column, Language, Sheet, Words, Workbook
+from exports.library.words import texts
+from exports.spreadsheet.sheets import Column, Language, Sheet, Workbook
 from exports.workbooks.queries import rows
 from exports.workbooks.terms import untranslated
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, literal, quoted
@@ -50,9 +51,8 @@ FIELDS = """
     GROUP BY column_name
     ORDER BY arg_max(position, _synced_at) NULLS LAST, column_name
 """
-PARAMETERS = Column(Words("Parameters", "参数"))
-NUMBER = Column(Words("Row", "行号"))
-FILE, LINK = Words("File", "文件"), Words("Link", "链接")
+TEXTS = texts("spreadsheet")
+PARAMETERS, NUMBER = Column(TEXTS["parameters"]), Column(TEXTS["row_number"])
 
 
 def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
@@ -61,10 +61,7 @@ def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) 
         Workbook(
             name=table,
             title=untranslated(label),
-            about=Words(
-                f"A query of the platform's report {report}, by its last load.",
-                f"平台报表 {report} 的查询结果，内容为最近一次读取的数据。",
-            ),
+            about=TEXTS["report"].format(report),
             sheets=_sheets(con, school_id, table, label, is_varied=is_varied),
         )
         for table, report, label, is_varied in rows(con, school_id, QUERIES)
@@ -99,7 +96,7 @@ def _sheet(
         cells, columns = {ROW_NUMBER: quoted(ROW_NUMBER)}, {ROW_NUMBER: NUMBER}
     return Sheet(
         name=untranslated(name),
-        about=Words("All rows of the report, in the report's order.", "报表的全部记录，按报表自身的顺序。"),
+        about=TEXTS["all_rows"],
         query=f"""
             SELECT {", ".join(f"{cell} AS {quoted(column)}" for column, cell in cells.items())}
             FROM reports.{quoted(table)}
@@ -123,11 +120,11 @@ def _columns(
     for name, is_attachment, path in rows(con, school_id, fields):
         headers = tuple(untranslated(header) for header in path)
         if is_attachment:
-            yield f"{name} name", _of_files(name, "name"), Column(FILE, groups=headers)
+            yield f"{name} name", _of_files(name, "name"), Column(TEXTS["file"], groups=headers)
             yield (
                 name,
                 f"coalesce({_of_files(name, 'url')}, {quoted(name)})",
-                Column(LINK, "link", groups=headers),
+                Column(TEXTS["link"], "link", groups=headers),
             )
         else:
             yield name, quoted(name), Column(headers[-1], groups=headers[:-1])

@@ -35,11 +35,13 @@ def test_a_rate_and_a_count_say_their_units() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [FAILED, NEVER, about.FAILED, about.NEVER])
+@pytest.mark.parametrize("words", [FAILED, NEVER, about.TEXTS["failed"], about.TEXTS["never"]])
 def test_an_alarm_without_parts_names_none(words: Words) -> None:
     loads = Loads((STANDING,), {"marts.a": frozenset({"scores"})}, {"devices": Words("Devices", "设备")})
     origin = Origin(School(101, "一中"), "g", AT, loads, loads.age(()))
-    alarm = origin.alarm(words, {"devices": ()}, about.AFFECTED, [(Words("Marks", "成绩"), ["marts.a"])])
+    alarm = origin.alarm(
+        words, {"devices": ()}, about.TEXTS["affected"], [(Words("Marks", "成绩"), ["marts.a"])]
+    )
     assert alarm and "Devices" in alarm.en and "设备" in alarm.zh
     assert alarm.zh.endswith("。") and "涉及" not in alarm.zh and "Affected" not in alarm.en
     assert not [text for text in (alarm.en, alarm.zh) if "：。" in text or ": ." in text]

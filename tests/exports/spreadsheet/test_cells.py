@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
+from exports.library.words import texts
 from exports.spreadsheet.sheets import Column, Sheet, Words, Workbook
-from exports.spreadsheet.writer import CUT, write_workbook
+from exports.spreadsheet.writer import write_workbook
 from tests.kits.exports.published_file import ANY, ORIGIN, cells, write
 from tests.kits.exports.spreadsheets import filtered
 from warehouse.identifiers import literal
@@ -73,7 +74,8 @@ def test_the_longest_text_is_whole(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["x" * 32_768, "汉" * 40_000, "😀" * 20_000, "x" + "😀" * 20_000])
 def test_a_longer_text_is_cut_visibly_and_told(text: str, tmp_path: Path) -> None:
     [cell] = write_texts(tmp_path, [text])
-    assert cell.value.endswith(CUT.en) and text.startswith(cell.value.removesuffix(CUT.en))
+    end = texts("spreadsheet")["cut_end"].en
+    assert cell.value.endswith(end) and text.startswith(cell.value.removesuffix(end))
     assert 32_760 < len(cell.value.encode("utf-16-le")) // 2 <= 32_767
     about = openpyxl.load_workbook(tmp_path / "written.xlsx")["About"]
     said = [[row[0].value, row[1].value] for row in about.iter_rows()]

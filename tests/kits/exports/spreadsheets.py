@@ -10,9 +10,10 @@ from openpyxl.cell import Cell
 from openpyxl.utils import range_boundaries
 from openpyxl.worksheet.worksheet import Worksheet
 
-from exports.spreadsheet.writer import NO_ROWS
+from exports.library.words import texts
 
 #: What a sheet says that has no rows.
+NO_ROWS = texts("spreadsheet")["no_rows"]
 EMPTY = (NO_ROWS.en, NO_ROWS.zh)
 
 Labels = tuple[str, ...]

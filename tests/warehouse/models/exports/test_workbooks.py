@@ -18,12 +18,11 @@ from exports.site.write import KINDS
 from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Language
-from exports.spreadsheet.writer import NO_ROWS
 from exports.tables import table_names, table_workbook
 from exports.workbooks.definitions import SPREAD
 from exports.workbooks.queries import SHOWN, pivot, pivot_names, rows
 from exports.workbooks.terms import INDICATORS, LEVELS
-from tests.kits.exports.spreadsheets import about, read_book
+from tests.kits.exports.spreadsheets import EMPTY, about, read_book
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish, publish_strictly
 from tests.kits.truth.workbook_truth import compare
@@ -180,7 +179,7 @@ def test_sheets_without_rows_say_so(empty: Build, tmp_path: Path) -> None:
     for path in books.values():
         for name, tab in read_book(path).items():
             assert tab.rows == [], name
-            assert NO_ROWS.en in [cell.value for row in tab.sheet.iter_rows() for cell in row], name
+            assert EMPTY[0] in [cell.value for row in tab.sheet.iter_rows() for cell in row], name
 
 
 @pytest.mark.parametrize(
