@@ -142,7 +142,7 @@ def test_nothing_is_said_that_would_be_inherited(healthy: Build, file: Path) -> 
     twice = [
         place
         for place in columns
-        if place[0] in ("core", "marts")
+        if place[0] in ("core", "marts", "views")
         for own, above in [(labels.stated(*place), labels.inherited(*place))]
         if (own.label_zh and own.label_zh == above.label_zh) or (own.unit and own.unit == above.unit)
     ]
