@@ -71,11 +71,15 @@ class Pivot(Data):
     #: _en and _zh their labels.
     key: str
     value: str
+    #: The column with the label of a key, such as a name. None: the key.
+    label: str | None = None
+    #: The column with a code that the label of a key has in brackets, where it is there.
+    detail: str | None = None
     #: SQL for cells without a row.
     empty: str = "NULL"
     kind: Kind | None = None
     unit: str | None = None
-    #: The kind of codes in words.yml, as the labels of the keys.
+    #: The kind of codes in words.yml, as the labels of the keys, or of their details.
     codes: str | None = None
     #: Columns for the keys of all rows of the school, not only for those with a value.
     all_keys: bool = False
@@ -345,26 +349,33 @@ def _values(item: ColumnData, language: Language | None) -> Iterator[tuple[str, 
 
 def _pivot_cells(rows: Rows, pivot: Pivot, headings: tuple[Words, ...]) -> Iterator[_Cell]:
     key, value = quoted(pivot.key), quoted(pivot.value)
+    for code, label in _pivot_keys(rows, pivot):
+        column = Column(label=label, kind=pivot.kind, unit=pivot.unit, groups=headings, stays=True)
+        cell = f"coalesce(any_value({value}) FILTER ({key}::VARCHAR = {literal(code)}), {pivot.empty})"
+        yield _Cell(f"{pivot.value} {code}", cell, column, pivot.value, code)
+
+
+def _pivot_keys(rows: Rows, pivot: Pivot) -> Iterator[tuple[str, Words]]:
+    """The keys of a pivot in their order, with their labels."""
+    key, name = quoted(pivot.key), pivot.label or pivot.key
     en, zh, order = (
-        quoted(name if (name := f"{pivot.key}_{end}") in rows.names else pivot.key)
+        quoted(column if (column := f"{pivot.key}_{end}") in rows.names else name)
         for end in ("en", "zh", "order")
     )
     keys = rows.select(
-        f"{key}::VARCHAR, any_value({en})::VARCHAR, any_value({zh})::VARCHAR",
-        f"{key} IS NOT NULL AND {'true' if pivot.all_keys else f'{value} IS NOT NULL'}",
+        f"{key}::VARCHAR, any_value({en})::VARCHAR, any_value({zh})::VARCHAR, "
+        f"{f'any_value({quoted(pivot.detail)})' if pivot.detail else 'NULL'}",
+        f"{key} IS NOT NULL AND {'true' if pivot.all_keys else f'{quoted(pivot.value)} IS NOT NULL'}",
         f"GROUP BY {key} ORDER BY min({order}) NULLS LAST, {key}",
     )
     codes = labels(pivot.codes) if pivot.codes else {}
-    for code, label_en, label_zh in keys:
-        column = Column(
-            label=codes.get(code, Words(label_en, label_zh)),
-            kind=pivot.kind,
-            unit=pivot.unit,
-            groups=headings,
-            stays=True,
-        )
-        cell = f"coalesce(any_value({value}) FILTER ({key}::VARCHAR = {literal(code)}), {pivot.empty})"
-        yield _Cell(f"{pivot.value} {code}", cell, column, pivot.value, code)
+    for code, label_en, label_zh, detail in keys:
+        label = Words(label_en, label_zh)
+        if detail is not None:
+            words = codes.get(detail, Words(detail, detail))
+            yield code, Words(f"{label.en} ({words.en})", f"{label.zh}（{words.zh}）")
+        else:
+            yield code, label if pivot.detail else codes.get(code, label)
 
 
 def _expanded(names: Sequence[str], cells: Sequence[_Cell]) -> tuple[str, ...]:

@@ -20,3 +20,8 @@
             {{ students }}.cohort_name
     )
 {%- endmacro %}
+
+{#- Why a week is marked in a list of weeks: it is not over. -#}
+{% macro so_far(weeks) -%}
+    case when not {{ weeks }}.is_complete then 'so far' end
+{%- endmacro %}
