@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import cycle
 from typing import Annotated, Any, Literal
 
 import duckdb
@@ -137,8 +138,10 @@ class ChartData(Data):
     x: Phrase | None = None
     y: Phrase | None = None
     greatest: float | None = None
-    #: Names of colours: in the order of the values, or by the key of a pivot.
-    colours: tuple[str, ...] | dict[str, str] = ()
+    #: Names of colours, in the order of the values without a colour by the key of a pivot.
+    colours: tuple[str, ...] = ()
+    #: Names of colours by the key of a pivot.
+    colours_of: dict[str, str] = {}
 
 
 class SheetData(Data):
@@ -404,10 +407,6 @@ def _highlights(fill: FillData) -> Iterator[Highlight]:
 
 def _chart(chart: ChartData, cells: Sequence[_Cell]) -> Chart:
     values = _expanded(chart.values, cells)
-    colours = chart.colours
-    if isinstance(colours, dict):
-        keys = {cell.name: cell.key for cell in cells}
-        colours = tuple(colours.get(keys[name], colours["else"]) for name in values)
     return Chart(
         kind=chart.kind,
         title=chart.title,
@@ -417,5 +416,11 @@ def _chart(chart: ChartData, cells: Sequence[_Cell]) -> Chart:
         x=chart.x,
         y=chart.y,
         greatest=chart.greatest,
-        colors=tuple(colour(name) for name in colours),
+        colors=tuple(map(colour, _names_of_colours(chart, values, cells))) if chart.colours else (),
     )
+
+
+def _names_of_colours(chart: ChartData, values: Sequence[str], cells: Sequence[_Cell]) -> Iterator[str]:
+    keys, in_order = {cell.name: cell.key for cell in cells}, cycle(chart.colours)
+    for name in values:
+        yield chart.colours_of.get(keys[name]) or next(in_order)

@@ -19,7 +19,7 @@ from exports.spreadsheet.sheets import Chart, Language, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from exports.workbooks.definitions import all_definitions
-from exports.workbooks.early_warning import OF_JUDGED, at_a_glance
+from exports.workbooks.early_warning import at_a_glance
 from exports.workbooks.terms import untranslated
 from warehouse.files import put_in_place, write_text
 
@@ -60,7 +60,7 @@ def write_workbooks(
         for line in [section.line]
     ]
     if kind == "class":
-        sheets = [at_a_glance(language, origin.made_of(OF_JUDGED).day), *sheets]
+        sheets = [at_a_glance(con, origin, language), *sheets]
     workbook = Workbook(
         name=kind,
         title=KINDS[kind].name,

@@ -25,3 +25,28 @@
 {% macro so_far(weeks) -%}
     case when not {{ weeks }}.is_complete then 'so far' end
 {%- endmacro %}
+
+{#- Students by level of early warning. Null where an input of the levels was never loaded, since the counts would be too
+    small. -#}
+{% macro level_counts() -%}
+    {%- set counts = {
+        'students': 'count(*)',
+        'at_risk': "count_if(level = 'at_risk')",
+        'warning': "count_if(level = 'warning')",
+        'watch': "count_if(level = 'watch')",
+        'well': "count_if(level = 'none')",
+        'unknown': "count_if(level = 'unknown')"
+    } -%}
+    {%- for name, count in counts.items() %}
+        case when bool_and(inputs_loaded) then {{ count }} end as {{ name }}{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+{#- The columns of `level_counts`, and the shares of the students whose level is known. -#}
+{% macro level_columns(counts) -%}
+    {%- for name in ['students', 'at_risk', 'warning', 'watch', 'well', 'unknown'] %}
+    {{ counts }}.{{ name }},
+    {%- endfor %}
+    {{ rate(counts ~ '.at_risk', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as at_risk_rate,
+    {{ rate(counts ~ '.warning', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as warning_rate
+{%- endmacro %}
