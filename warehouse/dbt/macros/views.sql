@@ -50,3 +50,17 @@
     {{ rate(counts ~ '.at_risk', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as at_risk_rate,
     {{ rate(counts ~ '.warning', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as warning_rate
 {%- endmacro %}
+
+{#- Whether a grade is passed, as pages show it; of a grade that counts in no statistic its status. -#}
+{% macro passed(grades) -%}
+    case
+        when not {{ grades }}.counts_in_statistics then {{ grades }}.status
+        when {{ grades }}.is_passed then '✓'
+        when not {{ grades }}.is_passed then '✗'
+    end
+{%- endmacro %}
+
+{#- Whether a group has enough students that its mean, beside a student, does not name the classmates. -#}
+{% macro hides_classmates(students) -%}
+    {{ students }} >= 5
+{%- endmacro %}

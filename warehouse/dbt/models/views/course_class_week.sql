@@ -24,6 +24,11 @@ select
     {{ rate('weeks.semester_present', 'weeks.semester_recorded') }} as semester_rate,
     weeks.week,
     {{ so_far('weeks') }} as week_state,
-    weeks.attendance_rate
+    weeks.sessions,
+    weeks.recorded_sessions,
+    weeks.unrecorded_sessions,
+    weeks.attendance_rate,
+    weeks.lateness_rate,
+    weeks.recording_rate
 from weeks
 inner join {{ ref('semester') }} as semesters using (school_id, semester_id)

@@ -1,54 +1,58 @@
--- Grain: school, semester, student; without students whom the platform has deleted, or without a valid tier.
--- Rules: is_below_best_tier is whether there is a better tier than the student's.
-with tiers as (
+-- Grain: school, semester, student: as attendance_student_semester.
+-- Rules: the rates of class and cohort are of the sums, and empty where they have few students.
+with sums as (
+    {%- for key in ['admin_class_id', 'cohort_id'] %}
     select
         school_id,
-        tier,
-        upper_percent,
-        upper_percent < max(upper_percent) over (partition by school_id) as is_below_best_tier
-    from {{ ref('stg_attendance_tiers') }}
+        semester_id,
+        '{{ key }}' as group_type,
+        {{ key }} as group_id,
+        count(*) as students,
+        sum(recorded) as recorded,
+        sum(present) as present
+    from {{ ref('attendance_student_semester') }}
+    group by all
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+groups as (
+    select
+        school_id,
+        semester_id,
+        group_type,
+        group_id,
+        {{ rate('present', 'recorded') }} as attendance_rate
+    from sums
+    where {{ hides_classmates('students') }}
 )
 
 select
     students.school_id,
     students.semester_id,
-    students.semester_name,
+    semesters.semester_name,
     semesters.is_shown,
-    coalesce(heads.class_grade, 'grade ' || students.grade_level, students.cohort_name, '') as grade,
-    coalesce(heads.class_name, cast(students.admin_class_id as varchar), '') as admin_class_name,
-    coalesce(heads.class_teacher, '') as class_teacher,
-    students.admin_class_id,
-    {{ class_order('students') }} as class_order,
+    semesters.newest_first,
     students.student_id,
-    students.student_number,
-    students.student_name,
-    students.tier,
-    tiers.upper_percent as tier_order,
-    tiers.is_below_best_tier,
-    students.is_chronic,
-    students.attendance_rate,
-    {{ ratio('students.present', 'students.recorded', places=12, digits=18) }} as lowest_first,
-    students.recent_attendance_rate,
-    students.attendance_rate_change,
-    students.lateness_rate,
     students.recorded,
-    students.absent,
+    students.attendance_rate,
+    of_class.attendance_rate as class_rate,
+    of_cohort.attendance_rate as cohort_rate,
+    students.absences_left,
+    students.lateness_rate,
+    students.unexcused,
     students.on_leave,
-    students.late,
-    students.days_recorded,
     students.days_absent,
     students.longest_absence_streak,
-    students.current_absence_streak
+    students.tier
 from {{ ref('attendance_student_semester') }} as students
 inner join {{ ref('semester') }} as semesters using (school_id, semester_id)
-inner join tiers
-    on tiers.school_id = students.school_id
-    and tiers.tier = students.tier
-anti join {{ ref('dim_student') }} as deleted
-    on deleted.school_id = students.school_id
-    and deleted.student_id = students.student_id
-    and deleted.is_deleted
-left join {{ ref('class_head') }} as heads
-    on heads.school_id = students.school_id
-    and heads.semester_id = students.semester_id
-    and heads.admin_class_id = students.admin_class_id
+{%- for alias, key in [('of_class', 'admin_class_id'), ('of_cohort', 'cohort_id')] %}
+left join groups as {{ alias }}
+    on {{ alias }}.school_id = students.school_id
+    and {{ alias }}.semester_id = students.semester_id
+    and {{ alias }}.group_type = '{{ key }}'
+    and {{ alias }}.group_id = students.{{ key }}
+{%- endfor %}

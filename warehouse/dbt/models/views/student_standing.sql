@@ -93,7 +93,7 @@ select
     score.failed_chance,
     score.chronic_chance,
     row_number() over (
-        partition by judged.school_id, judged.semester_id
+        partition by judged.school_id
         order by
             list_position(['at_risk', 'warning', 'watch', 'none', 'unknown'], judged.level),
             coalesce(score.failed_chance, score.chronic_chance) desc nulls last,

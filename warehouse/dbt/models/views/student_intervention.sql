@@ -1,0 +1,17 @@
+-- Grain: school, student, talk or measure: as intervention_outcome.
+select
+    outcomes.school_id,
+    outcomes.semester_id,
+    outcomes.semester_name,
+    shown.semester_id is not null as is_shown,
+    outcomes.student_id,
+    outcomes.date,
+    outcomes.kind,
+    outcomes.level_before,
+    outcomes.level_after,
+    outcomes.attendance_rate_before,
+    outcomes.attendance_rate_after
+from {{ ref('intervention_outcome') }} as outcomes
+left join {{ ref('shown_semester') }} as shown
+    on shown.school_id = outcomes.school_id
+    and shown.semester_id = outcomes.semester_id
