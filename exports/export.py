@@ -296,12 +296,14 @@ def _sites(
 def _site(
     con: duckdb.DuckDBPyConnection, school: School, role: Role, place: Workplace, options: Options
 ) -> Written:
-    from exports.board.page import write_board
     from exports.site.write import write_role
 
     source = place.origin(school)
 
     def write_board_page(path: Path, pages: Pages) -> bool:
+        # The board's libraries take memory that the pages need before.
+        from exports.board.page import write_board
+
         unfinished = place.scratch / "unfinished.html"
         own = pages if options.names else None
         write_board(con, source, unfinished, options.language, place.cache, names=options.names, pages=own)

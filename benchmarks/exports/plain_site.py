@@ -14,7 +14,9 @@ from pathlib import Path
 import duckdb
 from jinja2 import Environment
 
-from exports.site.write import KINDS, pages_of
+from exports.library.sheet_library import make_sheet
+from exports.site.kinds import kinds
+from exports.site.write import pages_of
 
 TEMPLATE = """<!doctype html><meta charset="utf-8"><h1>{{ key }}</h1>
 {% for name, columns, rows in sections %}<h2>{{ name }}</h2>
@@ -35,12 +37,10 @@ def main() -> None:
             started, cpu = time.monotonic(), time.process_time()
             for key in keys[:pages]:
                 sections = []
-                for section in (KINDS[kind].heading, *KINDS[kind].sections):
-                    query = section.sheet.query
-                    values = {"school_id": school_id, "pages": [key]}
-                    used = {name: value for name, value in values.items() if f"${name}" in query}
-                    rows = con.execute(query, used).fetchall()
-                    sections.append((section.sheet.name.en, [name for name, *_ in con.description], rows))
+                for section in (kinds()[kind].heading, *kinds()[kind].sections.values()):
+                    query = make_sheet(con, section, school_id, "en").query
+                    rows = con.execute(query, {"school_id": school_id, "pages": [key]}).fetchall()
+                    sections.append((section.name.en, [name for name, *_ in con.description], rows))
                 (folder / kind / f"{key}.html").write_text(template.render(key=key, sections=sections))
             share = len(keys) / len(keys[:pages])
             total["seconds"] += (time.monotonic() - started) * share

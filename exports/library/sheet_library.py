@@ -260,23 +260,17 @@ def make_workbook(
 
 
 def make_sheet(
-    con: duckdb.DuckDBPyConnection,
-    data: SheetData,
-    school_id: int,
-    language: Language | None,
-    linked: Sequence[str] = (),
+    con: duckdb.DuckDBPyConnection, data: SheetData, school_id: int, language: Language | None
 ) -> Sheet:
-    """Make a sheet of one school.
+    """Make a sheet of one school: of its pages $pages, where the sheet is one of pages.
 
-    Args:
-        language: Of columns with a text in two languages. None: both, the English one first.
-        linked: Columns with keys of pages, which the sheet has as text and with _ before their names."""
+    `language`: of columns with a text in two languages. None: both, the English one first."""
     rows = Rows.of(con, data, school_id)
     cells = list(_cells(rows, data.columns, (), language))
     return Sheet(
         name=data.name,
         about=data.about,
-        query=_query(rows, cells, linked),
+        query=_query(rows, cells, {}, f" AND list_contains($pages, {_text(data.page)})" if data.page else ""),
         sources=(f"views.{data.view}",),
         columns={cell.name: cell.column for cell in cells},
         scales=tuple(_scale(scale, cells) for scale in data.scales),
@@ -290,18 +284,33 @@ def make_sheet(
     )
 
 
-def _query(rows: Rows, cells: Sequence[_Cell], linked: Sequence[str]) -> str:
-    """SQL for the rows of the school $school_id, and of the pages $pages where the sheet is one of pages."""
-    data, condition = rows.data, rows.condition
-    columns = {cell.name: cell.value for cell in cells} | {
-        f"_{key}": f"{quoted(key)}::VARCHAR" for key in linked
-    }
-    if data.page:
-        page = f"{quoted(data.page)}::VARCHAR"
-        columns, condition = {PAGE: page} | columns, f"{condition} AND list_contains($pages, {page})"
+def page_query(
+    con: duckdb.DuckDBPyConnection, data: SheetData, school_id: int, keys: Mapping[str, str]
+) -> str:
+    """SQL for the rows of the pages from $first to $last of the school $school_id, page by page, in both
+    languages.
+
+    `keys`: columns of the view that the query has as text before those of the sheet, by their names in it.
+    `page` is the key of the row's page."""
+    rows = Rows.of(con, data, school_id)
+    texts = {name: _text(column) for name, column in keys.items()}
+    condition = f" AND {texts[PAGE]} BETWEEN $first AND $last"
+    return _query(rows, list(_cells(rows, data.columns, (), None)), texts, condition)
+
+
+def _text(column: str) -> str:
+    return f"{quoted(column)}::VARCHAR"
+
+
+def _query(rows: Rows, cells: Sequence[_Cell], keys: Mapping[str, str], condition: str) -> str:
+    """SQL for the rows of the school $school_id. `keys`: SQL for further columns, by name."""
+    data = rows.data
+    columns = dict(keys) | {cell.name: cell.value for cell in cells}
     if data.breaks:
         columns[data.breaks] = quoted(data.breaks)
     order = [(quoted(name.removeprefix("-")), " DESC" * name.startswith("-")) for name in data.order]
+    if PAGE in keys:
+        order.insert(0, (keys[PAGE], ""))
     pivoted = {cell.name for cell in cells if cell.pivot}
     groups = [value for name, value in columns.items() if name not in pivoted] + [
         column for column, _ in order
@@ -309,7 +318,7 @@ def _query(rows: Rows, cells: Sequence[_Cell], linked: Sequence[str]) -> str:
     listed = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
     grouped = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if pivoted else ""
     sorted_by = ", ".join(f"{column}{direction} NULLS LAST" for column, direction in order)
-    return f"SELECT {listed} FROM {rows.source} WHERE {condition}{grouped}" + (
+    return f"SELECT {listed} FROM {rows.source} WHERE {rows.condition}{condition}{grouped}" + (
         f" ORDER BY {sorted_by}" if order else ""
     )
 

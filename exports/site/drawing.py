@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import escape
 
-from exports.site.sections import Line
+from exports.site.kinds import Line
 
 #: Pixels of the drawing, and of its margins for labels.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 190, 44, 12, 10, 26

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from math import isfinite
 from pathlib import Path
@@ -16,41 +16,24 @@ from typing import Any
 import duckdb
 from markupsafe import Markup, escape
 
+from exports.library.sheet_library import PAGE, make_sheet, page_query
+from exports.library.words import labels
 from exports.site.drawing import line_chart
-from exports.site.sections import PageKind, Pages, Section
-from exports.site.students import STATUSES
-from exports.source import Origin
+from exports.site.kinds import Section, signs, texts
+from exports.site.sections import PageKind, Pages
+from exports.source import Origin, records
 from exports.spreadsheet.columns import sheet_columns
-from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Sheet, Words
+from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Words
 from exports.templates import page_template
-from exports.workbooks.terms import LEVELS, WEEKDAYS, untranslated
+from warehouse.identifiers import quoted
 from warehouse.rounding import half_up
 
 HERE = Path(__file__).parent
 Row = Mapping[str, Any]
 
-TEXTS = {
-    "board": Words("Board: figures and charts of the school", "全校看板：指标与图表"),
-    "as_of": Words("Data as of", "数据截至"),
-    "defined": Words("Defined:", "定义："),
-    "search": Words("Search", "查找"),
-    "skip": Words("Skip to the content", "跳到正文"),
-    "where": Words("You are here", "当前位置"),
-    "footer": Words("“—” means not known, or nothing recorded.", "“—”表示未知或无记录。"),
-}
-NOTHING = Words("Nothing recorded.", "暂无记录。")
-NOT_KNOWN = Words("Not known, because it was never loaded whole: {}.", "数据暂缺（尚未完整加载）：{}。")
-DEFINITIONS = Words("Definitions", "定义")
-#: The signs of the calendar, each with its class and its meaning.
-SIGNS = {
-    "present": ("·", "", Words("Present", "出勤")),
-    "absent": ("×", "a", STATUSES["absent"]),
-    "leave": ("○", "v", STATUSES["leave"]),
-    "late": ("△", "l", STATUSES["late"]),
-    "early_left": ("▽", "e", STATUSES["early_left"]),
-}
 NUMBERS = ("integer", "decimal", "percent")
-WEEK = Words("Week", "周次")
+#: More take more memory.
+PAGES_READ_AT_ONCE = 500
 #: Texts whose HTML is remembered: pages repeat the same labels, names and reasons.
 SAME_TEXTS = 10_000
 
@@ -75,7 +58,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """A section with its fields, read once for all pages."""
+    """A section with its fields and the rows of all pages, read once for all readers."""
 
     section: Section
     fields: tuple[Field, ...]
@@ -83,16 +66,38 @@ class Layout:
     nothing: Words
     #: Links to its definitions.
     terms: tuple[Mapping[str, Any], ...]
+    #: The temporary table with the rows.
+    table: str
+
+    def rows(self, con: duckdb.DuckDBPyConnection, keys: Sequence[str]) -> dict[str, list[Row]]:
+        """The rows of some pages by page."""
+        by_page: dict[str, list[Row]] = {}
+        query = f"FROM {quoted(self.table)} WHERE page IN (FROM unnest($pages)) ORDER BY rowid"
+        for row in records(con, query, {"pages": list(keys)}):
+            by_page.setdefault(row["page"], []).append(row)
+        return by_page
 
 
 def layout_of(
-    con: duckdb.DuckDBPyConnection, section: Section, origin: Origin, terms: Mapping[str, Definition]
+    con: duckdb.DuckDBPyConnection,
+    section: Section,
+    title: str | None,
+    origin: Origin,
+    terms: Mapping[str, Definition],
+    pages: Sequence[str],
+    table: str,
 ) -> Layout:
-    """Read the labels and kinds of a section's columns from the published file. `terms`: the definitions of
-    the site by anchor."""
-    sheet = shown_sheet(con, section, origin, "en")
-    parameters = parameters_of(sheet.query, origin, ())
+    """Read the labels, kinds and rows of a section from the published file.
+
+    Args:
+        title: The column with the titles of pages.
+        terms: The definitions of the site by anchor.
+        pages: The keys of all pages, in their order.
+        table: The name of the temporary table for the rows."""
+    sheet = make_sheet(con, section, origin.school.id, None)
+    parameters = origin.parameters(sheet.query)
     zh, en = (sheet_columns(con, sheet, parameters, code) for code in LANGUAGES)
+    names = {column.name for column in en}
     fields = tuple(
         Field(
             name=own.name,
@@ -103,40 +108,43 @@ def layout_of(
             signed=own.signed,
             words={code: bilingual(Words(own.words[code], other.words[code])) for code in own.words},
             link=section.links.get(own.name),
-            is_pair=own.name.endswith("_en"),
+            is_pair=_of_language(own.name, "zh") in names,
         )
         for own, other in zip(en, zh, strict=True)
+        if not (own.name.endswith("_zh") and _of_language(own.name, "en") in names)
     )
+    _read_rows(con, section, title, origin.school.id, pages, table)
     never = origin.not_loaded(sheet.sources)
-    nothing = Words(NOT_KNOWN.en.format(never.en), NOT_KNOWN.zh.format(never.zh)) if never else NOTHING
+    not_known = texts()["not_known"]
+    nothing = (
+        Words(not_known.en.format(never.en), not_known.zh.format(never.zh)) if never else texts()["nothing"]
+    )
     own_terms = tuple({"words": terms[name].term, "anchor": name} for name in map(anchor, section.terms))
-    return Layout(section, fields, nothing, own_terms)
+    return Layout(section, fields, nothing, own_terms, table)
 
 
-def shown_sheet(
-    con: duckdb.DuckDBPyConnection, section: Section, origin: Origin, language: Language
-) -> Sheet:
-    """The sheet of a section without the columns that are not shown: keys, and of a pair of columns x_en and
-    x_zh the text of the other language."""
-    sheet = section.sheet
-    description = con.execute(
-        f"SELECT * FROM ({sheet.query}) LIMIT 0", origin.parameters(sheet.query)
-    ).description
-    names = [name for name, *_ in description]
-    omitted = {"zh": "_en", "en": "_zh"}[language]
-    pairs = [name for name in names if name.endswith("_en") and f"{name.removesuffix('_en')}_zh" in names]
-    dropped = {name for name in names if name == "page" or name.startswith("_")}
-    dropped |= {f"{name.removesuffix('_en')}{omitted}" for name in pairs}
-    columns = dict(sheet.columns) | {
-        f"{name.removesuffix('_en')}_zh": sheet.columns[name] for name in pairs if name in sheet.columns
-    }
-    query = f"SELECT * EXCLUDE ({', '.join(sorted(dropped))}) FROM ({sheet.query})"
-    return replace(sheet, query=query, columns=columns)
+def _read_rows(
+    con: duckdb.DuckDBPyConnection,
+    section: Section,
+    title: str | None,
+    school_id: int,
+    pages: Sequence[str],
+    table: str,
+) -> None:
+    """Read the rows of all pages into a temporary table."""
+    keys = {PAGE: section.page} | {f"_{key}": key for _, key in section.links.values()}
+    query = page_query(con, section, school_id, keys | ({"_title": title} if title else {}))
+    begin = f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS"
+    for start in range(0, max(len(pages), 1), PAGES_READ_AT_ONCE):
+        some = pages[start : start + PAGES_READ_AT_ONCE] or [""]
+        con.execute(f"{begin} {query}", {"school_id": school_id, "first": some[0], "last": some[-1]})
+        begin = f"INSERT INTO {quoted(table)}"
 
 
-def parameters_of(query: str, origin: Origin, pages: Sequence[str]) -> dict[str, Any]:
-    """The parameters that a query uses. DuckDB refuses others."""
-    return replace(origin, pages=tuple(pages)).parameters(query)
+def _of_language(name: str, language: Language) -> str:
+    """The column of a pair with the text in a language; empty: no column of a pair."""
+    stem, _, end = name.rpartition("_")
+    return f"{stem}_{language}" if end in LANGUAGES and end != language else ""
 
 
 def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> dict[str, Any]:
@@ -144,15 +152,15 @@ def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> 
     section = layout.section
     if section.lists is not None:
         key = dict(section.links.values())[section.lists]
-        rows = [row for row in rows if row[key] in pages[section.lists]]
+        rows = [row for row in rows if row[f"_{key}"] in pages[section.lists]]
     fields = [
         field
         for field in layout.fields
         if field.name not in section.optional or any(row[field.name] is not None for row in rows)
     ]
     return {
-        "name": section.sheet.name,
-        "about": section.sheet.about,
+        "name": section.name,
+        "about": section.about,
         "nothing": None if rows else layout.nothing,
         "chart": _chart(layout, rows),
         "calendar": _calendar(rows) if section.is_calendar and rows else None,
@@ -192,7 +200,7 @@ def bilingual(words: Words) -> Markup:
 def _cell(field: Field, row: Row, pages: Pages, root: str) -> str:
     value = row[field.name]
     inside = _content(field, row, pages, root)
-    if field.name == "level" and value in LEVELS:
+    if field.name == "level" and value in labels("levels"):
         return f'<td class="{value}">{inside}</td>'
     return f'<td class="n">{inside}</td>' if field.kind in NUMBERS else f"<td>{inside}</td>"
 
@@ -203,10 +211,10 @@ def _content(field: Field, row: Row, pages: Pages, root: str) -> str:
     if value is None or (isinstance(value, float) and not isfinite(value)):
         return "—"
     if field.is_pair:
-        return bilingual(Words(value, row[field.name.removesuffix("_en") + "_zh"] or value))
+        return bilingual(Words(value, row[_of_language(field.name, "zh")] or value))
     inside = field.words.get(value) or _escaped(value) if isinstance(value, str) else _text(field, value)
-    if field.link and row[field.link[1]] in pages.get(field.link[0], ()):
-        return f'<a href="{root}{field.link[0]}/{row[field.link[1]]}.html">{inside}</a>'
+    if field.link and (key := row[f"_{field.link[1]}"]) in pages.get(field.link[0], ()):
+        return f'<a href="{root}{field.link[0]}/{key}.html">{inside}</a>'
     return inside
 
 
@@ -245,7 +253,7 @@ def _chart(layout: Layout, rows: Sequence[Row]) -> Markup:
         return Markup()
     labels = {field.name: field.label for field in layout.fields}
     legend = [bilingual(labels[name]) for name in line.values]
-    name = layout.section.sheet.name
+    name = layout.section.name
     return Markup(line_chart(line, rows, legend, f"{name.zh} {name.en}"))
 
 
@@ -256,22 +264,41 @@ def _calendar(rows: Sequence[Row]) -> Markup:
     for row in rows:
         week = row["week"] if row["week"] is not None else row["date"].isocalendar().week
         weeks.setdefault(week, {})[row["weekday"]] = row
-    head = "".join(f'<th scope="col">{bilingual(WEEKDAYS[day])}</th>' for day in days)
+    head = "".join(f'<th scope="col">{bilingual(labels("weekdays")[str(day)])}</th>' for day in days)
     body = "\n".join(
         f'<tr><th scope="row">{week}</th>{"".join(_day(own.get(day)) for day in days)}</tr>'
         for week, own in weeks.items()
     )
     return Markup(
-        f'<p class="hint">{LEGEND}</p><div class="scroll" tabindex="0"><table class="calendar"><thead><tr>'
-        f'<th scope="col">{bilingual(WEEK)}</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<p class="hint">{_legend()}</p><div class="scroll" tabindex="0"><table class="calendar"><thead><tr>'
+        f'<th scope="col">{bilingual(texts()["week"])}</th>{head}</tr></thead><tbody>{body}</tbody>'
+        "</table></div>"
     )
 
 
 def _day(row: Row | None) -> str:
     if row is None:
         return "<td></td>"
-    signs = "".join(map(SIGN_OF.__getitem__, row["_marks"]))
+    signs = "".join(map(_signs().__getitem__, row["marks"]))
     return f"<td><small>{row['date']:%m-%d}</small>{signs}</td>"
+
+
+@cache
+def _signs() -> dict[str, str]:
+    """The signs of the calendar as HTML."""
+    return {
+        mark: f'<b class="{of["style"]}">{of["sign"]}</b>' if of["style"] else of["sign"]
+        for mark, of in signs().items()
+    }
+
+
+@cache
+def _legend() -> str:
+    """What the signs of the calendar mean, as HTML."""
+    return " &nbsp; ".join(
+        f'<span class="calendar">{sign}</span> {bilingual(labels("marks")[mark])}'
+        for mark, sign in _signs().items()
+    )
 
 
 def anchor(term: str) -> str:
@@ -283,17 +310,10 @@ def render(language: Language, school: str, variables: Mapping[str, Any]) -> str
     """The page of these variables."""
     defaults = {"facts": (), "sections": (), "definitions": (), "root": "", "has_board": False}
     return page_template(HERE).render(
-        t=TEXTS, bilingual=bilingual, language=language, school=school, **(defaults | dict(variables))
+        t=texts(), bilingual=bilingual, language=language, school=school, **(defaults | dict(variables))
     )
 
 
 def crumb(words: Words | str, href: str = "") -> dict[str, Any]:
     """A step of the path to a page."""
-    return {"words": untranslated(words) if isinstance(words, str) else words, "href": href}
-
-
-#: Of the calendar, as HTML.
-SIGN_OF = {mark: f'<b class="{name}">{sign}</b>' if name else sign for mark, (sign, name, _) in SIGNS.items()}
-LEGEND = " &nbsp; ".join(
-    f'<span class="calendar">{SIGN_OF[mark]}</span> {bilingual(words)}' for mark, (*_, words) in SIGNS.items()
-)
+    return {"words": Words(words, words) if isinstance(words, str) else words, "href": href}

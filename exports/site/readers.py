@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
-from exports.site.classes import STANDING
 from exports.site.sections import PageKind, Role
 from exports.source import records
-from exports.workbooks.queries import SHOWN
 
-#: The pages of each person of a role: a row a page.
-OF_ROLE: dict[Role, str] = {
-    "class-teacher": f"""
-        {STANDING}, own AS (
-            SELECT teacher_id, staff_number, teacher_name, admin_class_id, student_id
-            FROM core.bridge_admin_class_teacher JOIN standing USING (school_id, admin_class_id)
-        )
-        SELECT DISTINCT
-            teacher_id, staff_number, teacher_name, 'class' AS kind, admin_class_id::VARCHAR AS page
-        FROM own
-        UNION ALL
-        SELECT teacher_id, staff_number, teacher_name, 'student', student_id::VARCHAR FROM own
-        ORDER BY ALL
-    """,
-    "teacher": f"""
-        WITH {SHOWN}
-        SELECT DISTINCT
-            teacher_id, staff_number, teacher_name, 'course' AS kind, course_class_id::VARCHAR AS page
-        FROM core.bridge_class_teacher
-        JOIN shown USING (school_id, semester_id)
-        SEMI JOIN (FROM core.dim_course_class WHERE NOT is_deleted) USING (school_id, course_class_id)
-        WHERE is_current
-        ORDER BY ALL
-    """,
-}
+PAGES = "FROM views.reader WHERE school_id = $school_id AND role = $role ORDER BY ALL"
 
 
 @dataclass(frozen=True)
@@ -49,16 +24,16 @@ class Reader:
 
 
 def readers_of(
-    con: duckdb.DuckDBPyConnection, school_id: int, role: Role, pages: dict[PageKind, list[str]]
+    con: duckdb.DuckDBPyConnection, school_id: int, role: Role, pages: Mapping[PageKind, Sequence[str]]
 ) -> list[Reader]:
     """The teachers of a role, by id. `pages`: all pages of the school."""
     existing = {kind: set(keys) for kind, keys in pages.items()}
     readers: dict[int, Reader] = {}
-    for row in records(con, OF_ROLE[role], {"school_id": school_id}):
+    for row in records(con, PAGES, {"school_id": school_id, "role": role}):
         reader = readers.setdefault(
             row["teacher_id"],
-            Reader(row["teacher_id"], row["staff_number"], row["teacher_name"], {"index": [""]}),
+            Reader(row["teacher_id"], row["staff_number"], row["teacher_name"], {"index": [*pages["index"]]}),
         )
-        if row["page"] in existing[row["kind"]]:
-            reader.pages.setdefault(row["kind"], []).append(row["page"])
+        if row["page_key"] in existing[row["page_kind"]]:
+            reader.pages.setdefault(row["page_kind"], []).append(row["page_key"])
     return list(readers.values())

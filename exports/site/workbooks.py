@@ -9,25 +9,24 @@ from pathlib import Path
 
 import duckdb
 
+from exports.library.sheet_library import Rows, make_sheet
+from exports.site.kinds import kinds, texts
 from exports.site.nightly import READERS, WRITTEN
-from exports.site.page import parameters_of, shown_sheet
 from exports.site.readers import readers_of
 from exports.site.sections import PageKind, Role
-from exports.site.write import KINDS, WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
-from exports.source import Origin, records
-from exports.spreadsheet.sheets import Chart, Language, Words, Workbook
+from exports.site.write import WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
+from exports.source import Origin
+from exports.spreadsheet.sheets import Chart, Language, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from exports.workbooks.definitions import all_definitions
 from exports.workbooks.early_warning import at_a_glance
 from exports.workbooks.terms import untranslated
 from warehouse.files import put_in_place, write_text
+from warehouse.identifiers import quoted
 
 #: The pages of a role that have a workbook. The head has the workbooks of the whole school.
 OF_ROLE: Mapping[Role, PageKind] = {"class-teacher": "class", "teacher": "course"}
-ABOUT = Words(
-    "The students and figures of one class, for its teachers.", "一个班级的学生与指标，供本班教师使用。"
-)
 
 
 def write_workbooks(
@@ -49,30 +48,33 @@ def write_workbooks(
     kind, school_id = OF_ROLE[role], origin.school.id
     readers = readers_of(con, school_id, role, pages_of(con, school_id))
     delete_other_readers(folder / role, readers)
-    terms = dict.fromkeys(term for section in KINDS[kind].sections for term in section.terms)
+    data = kinds()[kind]
+    terms = dict.fromkeys(term for section in data.sections.values() for term in section.terms)
     definitions = all_definitions(con, school_id)
     sheets = [
         replace(
-            shown_sheet(con, section, origin, language),
-            charts=(Chart("line", section.sheet.name, line.along, line.values),) if line else (),
+            make_sheet(con, section, school_id, language),
+            charts=(Chart("line", section.name, line.along, line.values),) if line else (),
         )
-        for section in KINDS[kind].sections
+        for section in data.sections.values()
         for line in [section.line]
     ]
     if kind == "class":
         sheets = [at_a_glance(con, origin, language), *sheets]
     workbook = Workbook(
         name=kind,
-        title=KINDS[kind].name,
-        about=ABOUT,
+        title=data.name,
+        about=texts()["class_workbook"],
         # Teachers of a course see no warnings: the first sheet is that of their page.
         sheets=(replace(sheets[0], on_one_page=True), *sheets[1:]),
         definitions=tuple(definitions[term] for term in terms if term in definitions),
     )
     of_classes = origin.made_of(source for sheet in workbook.sheets for source in sheet.sources)
-    keys = sorted({key for reader in readers for key in reader.pages.get(kind, ())})
-    heading = KINDS[kind].heading.sheet.query
-    names = {row["page"]: row["_name"] for row in records(con, heading, parameters_of(heading, origin, keys))}
+    keys = {key for reader in readers for key in reader.pages.get(kind, ())}
+    titles = Rows.of(con, data.heading, school_id).select(
+        f"{quoted(data.heading.page)}::VARCHAR, {quoted(data.title)}"
+    )
+    names = {key: title for key, title in titles if key in keys}
     written = 0
     for reader in readers:
         own = folder / role / str(reader.teacher_id) / kind

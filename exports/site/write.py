@@ -10,8 +10,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +18,23 @@ import duckdb
 
 from exports.board.age import OLD_DAYS, alarms
 from exports.board.words import SCRIPT
-from exports.site.classes import CLASSES, COHORTS, COURSE_CLASSES, INDEX
+from exports.library.sheet_library import Rows
+from exports.site.kinds import kinds, texts
 from exports.site.nightly import READERS, WRITTEN
-from exports.site.page import (
-    DEFINITIONS,
-    HERE,
-    Layout,
-    Row,
-    anchor,
-    crumb,
-    facts_of,
-    layout_of,
-    parameters_of,
-    render,
-    section_of,
-)
+from exports.site.page import HERE, Layout, Row, anchor, crumb, facts_of, layout_of, render, section_of
 from exports.site.readers import Reader, readers_of
-from exports.site.sections import Kind, Links, PageKind, Pages, Role
-from exports.site.students import STUDENTS_PAGE
-from exports.source import Origin, records
+from exports.site.sections import Links, PageKind, Pages, Role
+from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
 from exports.workbooks.definitions import all_definitions
 from warehouse.csv_cells import safe_cell
+from warehouse.identifiers import quoted
 
-KINDS: Mapping[PageKind, Kind] = {
-    "index": INDEX,
-    "cohort": COHORTS,
-    "class": CLASSES,
-    "course": COURSE_CLASSES,
-    "student": STUDENTS_PAGE,
-}
 #: Pages whose rows are read at once.
-BATCH = 100
+BATCH = 50
 BOARD_PAGE = "board.html"
 #: In the folder of a role: the generation of its workbooks, written after the last of them.
 WORKBOOKS_NOTE = "workbooks.txt"
-#: The kind of the index of a teacher.
-OF_TEACHER: Mapping[Role, Words] = {
-    "class-teacher": Words("Administrative classes of the teacher", "所带行政班"),
-    "teacher": Words("Course classes of the teacher", "所教课程班"),
-}
 #: Files that all pages load.
 SHARED = ("site.css", "site.js")
 
@@ -72,43 +48,54 @@ class Source:
     language: Language
     #: The definitions by their anchors.
     terms: Mapping[str, Definition]
-    #: The heading and the sections of a kind of page, read once.
-    layouts: Callable[[PageKind], list[Layout]]
+    #: The keys of all pages of the school, by kind.
+    pages: Mapping[PageKind, Sequence[str]]
+    #: Whether pages show guardians.
+    guardians: bool
+    #: The heading and the sections by kind of page, read once.
+    layouts: dict[PageKind, list[Layout]] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls, con: duckdb.DuckDBPyConnection, origin: Origin, language: Language, *, guardians: bool
-    ) -> Source:
-        """`guardians`: whether the pages may show guardians."""
-        terms = {anchor(term): entry for term, entry in all_definitions(con, origin.school.id).items()}
-
-        # Where no guardian is published, pages say nothing about guardians.
-        shows_guardians = guardians and has_guardians(con, origin.school.id)
-
-        def layouts(kind: PageKind) -> list[Layout]:
-            return [
-                layout_of(con, section, origin, terms)
-                for section in (KINDS[kind].heading, *KINDS[kind].sections)
-                if shows_guardians or not section.is_about_guardians
+    def layouts_of(self, kind: PageKind) -> list[Layout]:
+        """The heading and the sections of a kind of page."""
+        if kind not in self.layouts:
+            data = kinds()[kind]
+            sections = {"": data.heading} | data.sections
+            self.layouts[kind] = [
+                layout_of(
+                    self.con,
+                    section,
+                    None if name else data.title,
+                    self.origin,
+                    self.terms,
+                    self.pages[kind],
+                    f"rows of {kind} {name}",
+                )
+                for name, section in sections.items()
+                if self.guardians or not section.is_about_guardians
             ]
+        return self.layouts[kind]
 
-        return cls(con, origin, language, terms, cache(layouts))
+    def delete_rows(self, kind: PageKind) -> None:
+        """Delete the rows of a kind of page, to free their memory."""
+        for layout in self.layouts.pop(kind, ()):
+            self.con.execute(f"DROP TABLE {quoted(layout.table)}")
 
 
 def has_guardians(con: duckdb.DuckDBPyConnection, school_id: int) -> bool:
     """Whether a student of the school has a guardian account."""
-    query = "SELECT coalesce(max(guardians), 0) > 0 FROM core.dim_student WHERE school_id = ?"
-    [(is_any,)] = con.execute(query, [school_id]).fetchall()
-    return bool(is_any)
+    return bool(Rows.of(con, kinds()["index"].heading, school_id).select("1", "has_guardians"))
 
 
 def pages_of(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[PageKind, list[str]]:
     """The keys of all pages of a school, by kind."""
     return {
         kind: [
-            row["page"] for row in records(con, own.keys, {"school_id": school_id} if kind != "index" else {})
+            key
+            for (key,) in Rows.of(con, data.heading, school_id).select(
+                f"{quoted(data.heading.page)}::VARCHAR AS page", rest="ORDER BY page"
+            )
         ]
-        for kind, own in KINDS.items()
+        for kind, data in kinds().items()
     }
 
 
@@ -134,20 +121,30 @@ def write_role(
         The number of pages by kind; under `readers` and `written`, those of readers and of new and changed
         files."""
     all_pages = pages_of(con, origin.school.id)
-    source = Source.of(con, origin, language, guardians=guardians)
-    if role == "head":
-        counts = _write_site(source, folder / role, all_pages, None)
-        counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
-        return counts | {READERS: 1}
-    readers = readers_of(con, origin.school.id, role, all_pages)
-    delete_earlier_workbooks(folder / role, origin.generation)
+    terms = {anchor(term): entry for term, entry in all_definitions(con, origin.school.id).items()}
+    # Where no guardian is published, pages say nothing about guardians.
+    guardians = guardians and has_guardians(con, origin.school.id)
+    source = Source(con, origin, language, terms, all_pages, guardians)
+    if role != "head":
+        return _write_readers(source, folder / role, role)
+    counts = _write_site(source, folder / role, all_pages, None)
+    counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
+    return counts | {READERS: 1}
+
+
+def _write_readers(source: Source, folder: Path, role: Role) -> dict[str, int]:
+    """Write the sites of all teachers of a role into its folder."""
+    readers = readers_of(source.con, source.origin.school.id, role, source.pages)
+    delete_earlier_workbooks(folder, source.origin.generation)
     total: Counter[str] = Counter()
     for reader in readers:
-        own = folder / role / str(reader.teacher_id)
         title = reader.name or reader.staff_number or str(reader.teacher_id)
-        total.update(_write_site(source, own, reader.pages, (title, OF_TEACHER[role])))
-    delete_other_readers(folder / role, readers)
-    write_manifest(folder / role, role, readers)
+        folder_of_reader = folder / str(reader.teacher_id)
+        total.update(_write_site(source, folder_of_reader, reader.pages, (title, texts("readers")[role])))
+    for kind in list(source.layouts):
+        source.delete_rows(kind)
+    delete_other_readers(folder, readers)
+    write_manifest(folder, role, readers)
     return dict(total) | {READERS: len(readers)}
 
 
@@ -218,50 +215,54 @@ def _write_site(
 def _pages(source: Source, pages: Pages, heading: tuple[str, Words] | None) -> Iterator[tuple[str, str]]:
     """Each page with its path in the site. The index comes last, after the pages that it links to."""
     allowed: Pages = {kind: set(keys) for kind, keys in pages.items()}
-    language, school = source.language, source.origin.school.name
+    language, school, definitions = source.language, source.origin.school.name, texts()["definitions"]
     of_definitions = {
-        "title": DEFINITIONS.in_language(language),
-        "kind": DEFINITIONS,
-        "crumbs": [crumb(school, "index.html"), crumb(DEFINITIONS)],
+        "title": definitions.in_language(language),
+        "kind": definitions,
+        "crumbs": [crumb(school, "index.html"), crumb(definitions)],
         "definitions": source.terms,
     }
     yield "definitions.html", render(language, school, of_definitions)
-    for kind in (kind for kind in reversed(tuple(KINDS)) if pages.get(kind)):
-        layouts, own_keys = source.layouts(kind), list(pages[kind])
+    for kind in (kind for kind in reversed(kinds()) if pages.get(kind)):
+        layouts, own_keys = source.layouts_of(kind), list(pages[kind])
         for start in range(0, len(own_keys), BATCH):
             keys = own_keys[start : start + BATCH]
-            tables = [_by_page(source, layout.section.sheet.query, keys) for layout in layouts]
+            tables = [layout.rows(source.con, keys) for layout in layouts]
             for key in keys:
-                [heading_rows, *others] = [table.get(key, []) for table in tables]
-                if not heading_rows:
-                    continue
-                is_index = kind == "index"
-                root, path = ("", "index.html") if is_index else ("../", f"{kind}/{key}.html")
-                [row] = heading_rows
-                title, of_kind = heading if is_index and heading else (row["_name"], KINDS[kind].name)
-                sections = [
-                    section_of(layout, rows, allowed, root)
-                    for layout, rows in zip(layouts[1:], others, strict=True)
-                    if layout.section.lists is None or allowed.get(layout.section.lists)
-                ]
-                variables = {
-                    "title": title,
-                    "kind": of_kind,
-                    "crumbs": _crumbs(row, layouts[0].section.links, allowed, root, school, kind),
-                    "facts": facts_of(layouts[0], row, allowed, root),
-                    "has_board": is_index and heading is None,
-                    "sections": sections,
-                    "root": root,
-                }
-                yield path, render(language, school, variables)
+                [heading_rows, *section_rows] = [table.get(key, []) for table in tables]
+                if heading_rows:
+                    page = _page(source, kind, heading_rows[0], section_rows, allowed, heading)
+                    yield "index.html" if kind == "index" else f"{kind}/{key}.html", page
+        if heading is None:
+            source.delete_rows(kind)
 
 
-def _by_page(source: Source, query: str, keys: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of a query by page."""
-    by_page: dict[str, list[Row]] = {}
-    for row in records(source.con, query, parameters_of(query, source.origin, keys)):
-        by_page.setdefault(row["page"], []).append(row)
-    return by_page
+def _page(
+    source: Source,
+    kind: PageKind,
+    row: Row,
+    section_rows: Sequence[Sequence[Row]],
+    allowed: Pages,
+    heading: tuple[str, Words] | None,
+) -> str:
+    """A page of the row of its heading and of the rows of its sections."""
+    layouts, school, is_index = source.layouts_of(kind), source.origin.school.name, kind == "index"
+    root = "" if is_index else "../"
+    title, of_kind = heading if is_index and heading else (row["_title"], kinds()[kind].name)
+    variables = {
+        "title": title,
+        "kind": of_kind,
+        "crumbs": _crumbs(row, layouts[0].section.links, allowed, root, school, kind),
+        "facts": facts_of(layouts[0], row, allowed, root),
+        "has_board": is_index and heading is None,
+        "sections": [
+            section_of(layout, rows, allowed, root)
+            for layout, rows in zip(layouts[1:], section_rows, strict=True)
+            if layout.section.lists is None or allowed.get(layout.section.lists)
+        ],
+        "root": root,
+    }
+    return render(source.language, school, variables)
 
 
 def _crumbs(
@@ -275,14 +276,14 @@ def _crumbs(
     """The path from the index by cohort and class to a page."""
     if kind == "index":
         return [crumb(school)]
-    places = {link: (row[name], row[key]) for name, (link, key) in links.items()}
+    places = {link: (row[name], row[f"_{key}"]) for name, (link, key) in links.items()}
     above: tuple[PageKind, ...] = ("cohort", "class")
     between = [
         crumb(str(places[step][0]), f"{root}{step}/{places[step][1]}.html")
         for step in above
         if step in places and places[step][1] in pages.get(step, ())
     ]
-    return [crumb(school, f"{root}index.html"), *between, crumb(row["_name"])]
+    return [crumb(school, f"{root}index.html"), *between, crumb(row["_title"])]
 
 
 def age_script(origin: Origin) -> str:

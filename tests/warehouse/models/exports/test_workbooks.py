@@ -12,9 +12,9 @@ import pytest
 
 from exports.board.words import CHARTS
 from exports.export import Options, export
+from exports.library.sheet_library import make_sheet
 from exports.ready import READY
-from exports.site.page import shown_sheet
-from exports.site.write import KINDS
+from exports.site.kinds import kinds
 from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Language
@@ -79,9 +79,11 @@ def test_every_title_is_in_words(published: Path) -> None:
         origin = Origin(School(SCHOOL, "一中"), "", datetime(2026, 3, 1))
         made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
         sheets = [sheet for workbook in made for sheet in workbook.sheets]
-        sections = [section for kind in KINDS.values() for section in (kind.heading, *kind.sections)]
+        sections = [
+            section for kind in kinds().values() for section in (kind.heading, *kind.sections.values())
+        ]
         sheets += [
-            shown_sheet(con, section, origin, language) for section in sections for language in LANGUAGES
+            make_sheet(con, section, SCHOOL, language) for section in sections for language in LANGUAGES
         ]
         sheets += [
             table_workbook(con, name).sheets[0]

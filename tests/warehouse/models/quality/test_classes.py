@@ -16,7 +16,8 @@ import pytest
 
 from exports.board.rows import chart_rows
 from exports.export import Options, Written, export
-from exports.site.classes import CLASSES, COHORTS, INDEX
+from exports.library.sheet_library import page_query
+from exports.site.kinds import Section, kinds
 from exports.source import School, records
 from pipelines.measures import Filter, measured
 from tests.kits.exports.spreadsheets import read_book
@@ -226,15 +227,16 @@ def test_the_board_has_cohorts_of_students_without_classes(file: Path, tmp_path:
 
 
 def test_the_site_shows_a_class_once_and_whole(con: duckdb.DuckDBPyConnection) -> None:
-    [whole] = [section.sheet for section in INDEX.sections if section.lists == "class"]
-    rows = records(con, whole.query, {"school_id": SCHOOL})
-    assert {int(row["_class"]): row["cohort_name"] for row in rows} == COHORTS_OF_CLASSES
-    pages = {"school_id": SCHOOL, "pages": list(map(str, YEARS))}
-    of_cohorts = records(con, COHORTS.sections[0].sheet.query, pages)
+    def rows_of(section: Section) -> list[dict[str, Any]]:
+        query = page_query(con, section, SCHOOL, {"page": section.page, "class": "group_id"})
+        return records(con, query, {"school_id": SCHOOL, "first": "", "last": "~"})
+
+    index = kinds()["index"].sections["classes"]
+    assert {int(row["class"]): row["cohort_name"] for row in rows_of(index)} == COHORTS_OF_CLASSES
+    of_cohorts = rows_of(kinds()["cohort"].sections["classes"])
     assert len(of_cohorts) == len(CLASS_YEARS)
-    assert {int(row["_class"]): row["students"] for row in of_cohorts} == CLASS_SIZES
-    pages = {"school_id": SCHOOL, "pages": [str(class_id) for class_id in CLASS_YEARS]}
-    headings = records(con, CLASSES.heading.sheet.query, pages)
+    assert {int(row["class"]): row["students"] for row in of_cohorts} == CLASS_SIZES
+    headings = rows_of(kinds()["class"].heading)
     assert {int(row["page"]): row["cohort_name"] for row in headings} == COHORTS_OF_CLASSES
 
 

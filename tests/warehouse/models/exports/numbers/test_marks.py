@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from exports.site.students import NOT_COUNTED
+from exports.library.words import labels
 from tests.kits.exports.site_pages import pages
 from tests.kits.models.simulated_school import WORD
 from warehouse.publish.models.dbt_project import PROJECT
@@ -64,16 +64,16 @@ def test_a_status_that_does_not_count_is_in_both_languages(site: Path) -> None:
 def test_each_status_has_words() -> None:
     """Also a status that counts by default, since the rules of a home may differ."""
     with (PROJECT / "seeds" / "grade_status_rules.csv").open(encoding="utf-8") as file:
-        assert {row["status"] for row in csv.DictReader(file)} == NOT_COUNTED.words.keys()
+        assert {row["status"] for row in csv.DictReader(file)} == labels("not_counted").keys()
 
 
 def test_labels_of_lists_are_in_chinese(site: Path) -> None:
-    labels = {
+    headings = {
         label
         for path in site.glob("student/*.html")
         for label in re.findall(r'<th scope="col".*?>(.*?)</th>', path.read_text(encoding="utf-8"))
     }
-    chinese = {re.sub(r'<span class="en".*?</span>|<.*?>', "", label) for label in labels}
+    chinese = {re.sub(r'<span class="en".*?</span>|<.*?>', "", label) for label in headings}
     assert len(chinese) > 30 and [label for label in chinese if re.search("[a-z]", label)] == []
 
 

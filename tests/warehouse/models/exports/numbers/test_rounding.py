@@ -16,8 +16,8 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.figures import at_risk_figure, grade_figures, present_figure, rolls_figure
-from exports.site.page import NOTHING, Field, Layout, facts_of
-from exports.site.students import HEADING
+from exports.site.kinds import kinds
+from exports.site.page import Field, Layout, facts_of
 from exports.spreadsheet.sheets import Words
 from exports.workbooks.queries import of_schools, shown_of
 from pipelines.measures import measured
@@ -232,7 +232,8 @@ def test_no_percentage_of_a_page_has_other_than_two_decimals(site: Path) -> None
 def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
     words = Words("Rate", "比率")
     field = Field("rate", words, None, "percent", 2, signed=False, words={}, link=None, is_pair=False)
-    [fact] = facts_of(Layout(HEADING, (field,), NOTHING, ()), {"rate": number}, {}, "")
+    layout = Layout(kinds()["student"].heading, (field,), words, (), "rows")
+    [fact] = facts_of(layout, {"rate": number}, {}, "")
     assert fact["cell"] == "—"
 
 

@@ -1,0 +1,72 @@
+"""Pages as data (exports/library/site.yml): each kind of page has a heading and sections, and each section is
+a sheet with links."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import Field
+
+from exports.library.sheet_library import Data, SheetData
+from exports.library.words import Phrase, content_of
+from exports.site.sections import SITE, PageKind
+from exports.spreadsheet.sheets import Words
+
+
+class Line(Data):
+    """A line chart of a section's rows: a line for each of `values`, over the column `along`."""
+
+    along: str
+    values: tuple[str, ...]
+
+
+class Section(SheetData):
+    """A table of a page, with its chart."""
+
+    #: The column with the key of a row's page.
+    page: str
+    links: dict[str, tuple[PageKind, str]] = Field(default_factory=dict)
+    line: Line | None = None
+    #: Draws the rows as a calendar of lessons instead of a table.
+    is_calendar: bool = False
+    #: English names of the terms that the section needs, as in `definitions`.
+    terms: tuple[str, ...] = ()
+    #: Has a field that narrows the rows to those with a text.
+    is_searched: bool = False
+    #: Lists the pages of a kind: rows of pages that the reader may not see are left out, and the section,
+    #: too, where the reader sees no page of the kind.
+    lists: PageKind | None = None
+    #: Columns that a page leaves out if none of its rows has a value.
+    optional: tuple[str, ...] = ()
+    #: Is about guardians: left out where `exports.guardians` of campus.yaml does not allow it.
+    is_about_guardians: bool = False
+
+
+class Kind(Data):
+    """A kind of page."""
+
+    name: Phrase
+    #: The column of the heading with the title.
+    title: str
+    #: A row for each page, whose columns are facts below the title.
+    heading: Section
+    sections: dict[str, Section]
+
+
+@cache
+def kinds() -> dict[PageKind, Kind]:
+    """The kinds of pages. Raises pydantic.ValidationError."""
+    return {kind: Kind.model_validate(data) for kind, data in content_of(SITE)["kinds"].items()}
+
+
+@cache
+def texts(group: str = "texts") -> dict[str, Words]:
+    """The texts of pages by name. `group`: texts or readers."""
+    return {name: Words(**words) for name, words in content_of(SITE)[group].items()}
+
+
+@cache
+def signs() -> dict[str, Any]:
+    """The signs of the calendar by mark, each with its style."""
+    return dict(content_of(SITE)["signs"])
