@@ -64,3 +64,24 @@
 {% macro hides_classmates(students) -%}
     {{ students }} >= 5
 {%- endmacro %}
+
+{#- The kind of group of a row that `by_group` makes: the school, a cohort or an administrative class. -#}
+{% macro set_group_type() -%}
+    case
+        when grouping(admin_class_id) = 0 then 'admin_class'
+        when grouping(cohort_id) = 0 then 'cohort'
+        else 'school'
+    end
+{%- endmacro %}
+
+{#- The id of the group as text; empty: the school. -#}
+{% macro set_group_key() -%}
+    coalesce(cast(coalesce(admin_class_id, cohort_id) as varchar), '')
+{%- endmacro %}
+
+{#- Groups rows by these columns, for the school, each cohort and each administrative class. A row without a class or a
+    cohort counts in the larger groups. -#}
+{% macro by_group(columns) -%}
+    group by grouping sets (({{ columns }}), ({{ columns }}, cohort_id), ({{ columns }}, admin_class_id))
+    having coalesce(admin_class_id, cohort_id) is not null or grouping(admin_class_id) + grouping(cohort_id) = 2
+{%- endmacro %}

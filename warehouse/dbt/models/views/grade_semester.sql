@@ -27,6 +27,7 @@ select
     semester_id,
     semesters.semester_name,
     semesters.is_shown,
+    semesters.first_day,
     semesters.newest_first,
     groups.is_complete,
     groups.students,
