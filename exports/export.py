@@ -244,7 +244,7 @@ def _export(
 def _board(con: duckdb.DuckDBPyConnection, school: School, place: Workplace, options: Options) -> Written:
     # Only the board needs its libraries, which take a second to load.
     from exports.board.page import write_board
-    from exports.board.rows import SOURCES
+    from exports.board.words import SOURCES
 
     source = place.origin(school).made_of(SOURCES)
     unfinished = place.scratch / "unfinished.html"
@@ -343,8 +343,8 @@ def _board_of_all(
     options: Options,
 ) -> Written:
     """Write the page of these schools. Its date is the oldest date of a school."""
-    from exports.board.rows import SOURCES
     from exports.board.schools.page import write_board_of_all
+    from exports.board.words import SOURCES
 
     sources = [source.made_of(SOURCES) for source in place.origins(together).values()]
     unfinished = place.scratch / "unfinished.html"

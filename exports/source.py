@@ -12,68 +12,23 @@ from typing import Any
 
 import duckdb
 
+from exports.library.view_rows import ViewRows, read_rows
+from exports.library.words import phrase
 from exports.spreadsheet.columns import NAMED_BY_PLATFORM, table_label
 from exports.spreadsheet.sheets import Words
-from exports.workbooks.queries import of_schools, shown_of
 from warehouse.age import NOT_BY_SEMESTER, Age, age_of, incomplete_slices
 from warehouse.published import reading
+from warehouse.published.contents import read_publication, read_schools, read_standings, read_tables
+from warehouse.published.reading import records as records
 from warehouse.published.shards import Published
 
 #: The memory limit. Larger sorts spill to disk.
 MEMORY_MB = 256
 
-#: The statuses of the schools' slices when the file was filled.
-AS_FILLED = """
-    SELECT * EXCLUDE (last), last.status, last.finished_at, last.requests
-    FROM (
-        SELECT
-            _school_id, resource, slice,
-            max_by(struct_pack(status, finished_at, requests), finished_at) AS last,
-            max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at,
-            max(started_at) FILTER (complete AND "whole" AND status IN ('ok', 'warning')) AS whole_at
-        FROM quality.load_log WHERE {loaded_schools} GROUP BY ALL
-    )
-"""
-#: The same at a later night that confirmed the published file.
-AS_PROVEN = """
-    SELECT _school_id, resource, slice, status, finished_at, requests, complete_at, whole_at
-    FROM read_parquet($proven) WHERE generation = $generation AND {loaded_schools}
-"""
-#: The v3 and v1 ids of earlier semesters that no sheet shows. A current semester that was never loaded counts
-#: as shown.
-NOT_SHOWN = """
-    WITH {shown}, semesters AS (
-        SELECT school_id, semester_id, v1_semester_id, is_current
-        FROM core.dim_semester
-        LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
-            USING (school_id, semester_id)
-        WHERE {schools}
-    ),
-    ids AS (
-        SELECT
-            school_id, shown.semester_name IS NOT NULL OR coalesce(is_current, false) AS is_shown,
-            unnest([semester_id, v1_semester_id]) AS id
-        FROM semesters LEFT JOIN shown USING (school_id, semester_id)
-    )
-    SELECT school_id, id::VARCHAR AS id FROM ids GROUP BY ALL HAVING NOT bool_or(is_shown)
-"""
-#: Names of semesters, with their ids in the v3 and in the v1 interface.
-SEMESTERS = """
-    SELECT school_id, semester_id::VARCHAR AS id, v1_semester_id::VARCHAR AS v1_id, semester_name
-    FROM core.dim_semester
-    LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
-        USING (school_id, semester_id)
-    WHERE {schools} AND semester_name IS NOT NULL
-"""
 #: Prefixes of resources with v1 semester ids.
 OF_V1 = ("v1_", "attendance_", "timetable_")
-#: A resource with some of its semesters.
-OF_SEMESTERS = Words("{} (semester {})", "{}（学期：{}）")
-#: The resources that each table is made of, and its label.
-TABLES = """
-    SELECT schema_name, table_name, stands_on, description, label_en, label_zh
-    FROM quality.dictionary WHERE column_name IS NULL
-"""
+#: The semesters of a school, with their ids in the v3 and in the v1 interface.
+SEMESTERS = ViewRows(view="semester")
 
 
 @dataclass(frozen=True)
@@ -126,7 +81,7 @@ class Loads:
             return label
         names = self.v1_semesters if resource.startswith(OF_V1) else self.semesters
         of = joined(Words(name, name) for name in (names.get(id, id) for id in ids))
-        return Words(OF_SEMESTERS.en.format(label.en, of.en), OF_SEMESTERS.zh.format(label.zh, of.zh))
+        return phrase("with_semesters").format(label, of)
 
 
 @dataclass(frozen=True)
@@ -163,12 +118,9 @@ class Origin:
         if not of:
             return None
         at = f"{max(self.age.failed[resource] for resource in of):%Y-%m-%d %H:%M}"
-        what = self.loads.named(of)
         names = joined(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
-        return Words(
-            words.en.format(at=at, of=what.en) + (affected.en.format(names.en) if names.en else ""),
-            words.zh.format(at=at, of=what.zh) + (affected.zh.format(names.zh) if names.zh else ""),
-        )
+        alarm = words.format(at=at, of=self.loads.named(of))
+        return alarm + affected.format(names) if names.en else alarm
 
     def not_loaded(self, tables: Iterable[str]) -> Words | None:
         """The resources of these tables that were never loaded whole. None: there are none."""
@@ -207,9 +159,7 @@ def open_source(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPy
 
 def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     """The schools that the platform still has, by id."""
-    rows = con.execute("SELECT school_id, school_name FROM core.dim_school WHERE NOT is_deleted ORDER BY 1")
-    # A school that the platform does not list has only an id.
-    return [School(id, name or str(id)) for id, name in rows.fetchall()]
+    return [School(id, name) for id, name in read_schools(con).items()]
 
 
 def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
@@ -220,9 +170,7 @@ def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
 
 def origins(con: duckdb.DuckDBPyConnection, proven: Path, schools: Sequence[School]) -> dict[int, Origin]:
     """Read the sources of schools' rows, and their age, by school id. `proven`: as of `proven_by`."""
-    [(generation, published_at)] = con.execute(
-        "SELECT generation, published_at FROM quality.publication"
-    ).fetchall()
+    generation, published_at = read_publication(con)
     loads = _loads(con, proven, generation, [school.id for school in schools])
     return {
         school.id: Origin(school, generation, published_at, loads[school.id], loads[school.id].age(()))
@@ -233,47 +181,55 @@ def origins(con: duckdb.DuckDBPyConnection, proven: Path, schools: Sequence[Scho
 def _loads(
     con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_ids: Sequence[int]
 ) -> dict[int, Loads]:
-    schools = of_schools(school_ids)
-    conditions = {
-        "schools": schools,
-        "loaded_schools": of_schools(school_ids, "_school_id"),
-        "shown": shown_of(schools),
-    }
-
-    def by_school(query: str, parameters: Mapping[str, Any]) -> defaultdict[int, list[dict[str, Any]]]:
-        rows = defaultdict[int, list[dict[str, Any]]](list)
-        for row in records(con, query.format_map(conditions), parameters):
-            rows[row["_school_id" if "_school_id" in row else "school_id"]].append(row)
-        return rows
-
-    later = {"proven": str(proven), "generation": generation}
-    standings = by_school(AS_PROVEN, later) if proven.exists() else defaultdict(list)
-    # A school without rows there has an older publication.
-    if not all(school_id in standings for school_id in school_ids):
-        standings = by_school(AS_FILLED, {}) | standings
-    not_shown, semesters = by_school(NOT_SHOWN, {}), by_school(SEMESTERS, {})
-    tables = records(con, TABLES, {})
+    standings = read_standings(con, proven, generation, school_ids)
+    semesters = defaultdict[int, list[dict[str, Any]]](list)
+    for row in read_rows(con, SEMESTERS, school_ids):
+        semesters[row["school_id"]].append(row)
+    tables = read_tables(con)
     made_of = {
         f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables
     }
-    # The load log names resources of `raw` without the schema.
-    labels = {
+    labels = _resource_labels(tables)
+    return {
+        id: Loads(
+            _without(standings.get(id, ()), _not_shown(semesters[id])),
+            made_of,
+            labels,
+            _names(semesters[id], "semester_id"),
+            _names(semesters[id], "v1_semester_id"),
+        )
+        for id in school_ids
+    }
+
+
+def resource_labels(con: duckdb.DuckDBPyConnection) -> dict[str, Words]:
+    """The labels of resources. The load log names resources of `raw` without the schema."""
+    return _resource_labels(read_tables(con))
+
+
+def _resource_labels(tables: Iterable[Mapping[str, Any]]) -> dict[str, Words]:
+    return {
         f"{row['schema_name']}.{row['table_name']}".removeprefix("raw."): table_label(
             *(row[name] for name in ("schema_name", "table_name", "description", "label_en", "label_zh"))
         )
         for row in tables
         if row["schema_name"] in ("raw", *NAMED_BY_PLATFORM)
     }
-    return {
-        id: Loads(
-            _without(standings[id], {row["id"] for row in not_shown[id]}),
-            made_of,
-            labels,
-            {row["id"]: row["semester_name"] for row in semesters[id]},
-            {row["v1_id"]: row["semester_name"] for row in semesters[id]},
-        )
-        for id in school_ids
-    }
+
+
+def _names(semesters: Iterable[Mapping[str, Any]], id_column: str) -> dict[str, str]:
+    return {str(row[id_column]): row["semester_name"] for row in semesters if row["semester_name"]}
+
+
+def _not_shown(semesters: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The v3 and v1 ids of earlier semesters that no sheet shows. A current semester that was never loaded
+    counts as shown."""
+    ids: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in semesters:
+        ids[row["is_shown"] or bool(row["is_current"])] |= {
+            str(row[name]) for name in ("semester_id", "v1_semester_id")
+        }
+    return ids[False] - ids[True]
 
 
 def _without(standings: Iterable[Mapping[str, Any]], semesters: Set[str]) -> tuple[Mapping[str, Any], ...]:
@@ -283,12 +239,3 @@ def _without(standings: Iterable[Mapping[str, Any]], semesters: Set[str]) -> tup
         for row in standings
         if row["resource"].startswith(NOT_BY_SEMESTER) or semesters.isdisjoint(row["slice"].split(":")[1:2])
     )
-
-
-def records(
-    con: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The rows of a query, by column."""
-    result = con.execute(query, parameters)
-    names = [name for name, *_ in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

@@ -1,6 +1,6 @@
 """Quoting of SQL names and texts, and names of columns that the warehouse adds. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: Columns added to the fields of a report: the platform's row order, and the parameters of the query.
 ROW_NUMBER, PARAMS = "_row_number", "_params"
@@ -30,3 +30,8 @@ def literal(text: str) -> str:
 def listed(names: Sequence[str], prefix: str = "") -> str:
     """Join quoted names for a select list; `prefix` (such as `t.`) goes before each."""
     return ", ".join(f"{prefix}{quoted(name)}" for name in names)
+
+
+def among(column: str, ids: Iterable[int]) -> str:
+    """The condition that a column has one of these ids."""
+    return f"{quoted(column)} IN ({', '.join(map(str, ids))})"

@@ -12,42 +12,20 @@ from typing import Any
 import duckdb
 from markupsafe import Markup
 
-from exports.board.age import OLD_DAYS, PARTS, alarms
+from exports.board.age import OLD_DAYS, alarms
 from exports.board.bundle import bundle
 from exports.board.charts import specs
-from exports.board.rows import SCHOOLS, TALKS, TEACHERS, Rows, chart_rows
-from exports.board.words import (
-    BAND,
-    CHARTS,
-    LAST_DAY,
-    LESSON,
-    MOVED,
-    NO_TEACHER,
-    NOT_KNOWN,
-    ROLLS,
-    SCRIPT,
-    SINCE,
-    STUDENT,
-    TEACHER,
-    TEXTS,
-)
-from exports.figures import (
-    EMPTY,
-    WARNINGS,
-    WHOLE,
-    Group,
-    figures_by_group,
-    never_loaded,
-)
+from exports.board.rows import Rows, chart_rows
+from exports.board.words import BOARD, TEXTS, Part, terms_of
+from exports.figures import EMPTY, WHOLE, Group, figures_by_group, never_loaded
+from exports.library.words import labels
 from exports.markdown import text
 from exports.site.sections import PageKind, Pages
-from exports.source import Origin
+from exports.source import Origin, joined
 from exports.spreadsheet.sheets import LANGUAGES, Figure, Language, Words
 from exports.templates import page_template
-from exports.workbooks.back_test import MEANING, came_true, reasons_proven
-from exports.workbooks.definitions import PRESENT, warning_definitions
-from exports.workbooks.queries import SHOWN
-from exports.workbooks.terms import LEVELS, NEW_THIS_WEEK, label_of, untranslated
+from exports.workbooks import back_test
+from exports.workbooks.terms import label_of, untranslated
 
 HERE = Path(__file__).parent
 
@@ -71,69 +49,56 @@ def write_board(
 
     Returns:
         The number of rows by chart, and the figures as Markdown without names of persons."""
-    rows_by_chart = chart_rows(con, origin.school)
-    talks, untaken = (rows_by_chart.pop(name) for name in ("talks", "untaken"))
-    classes = {group["key"]: group["name"] for group in rows_by_chart["groups"]}
-    cohorts = {cohort["key"]: cohort["name"] for cohort in rows_by_chart["cohorts"]}
+    rows = chart_rows(con, origin.school)
+    charts = BOARD.charts()
+    classes = {group["key"]: group["name"] for group in rows["groups"]}
+    cohorts = {cohort["key"]: cohort["name"] for cohort in rows["cohorts"]}
     can_be_picked = [*(("class", key) for key in classes), *(("cohort", key) for key in cohorts)]
     by_group = figures_by_group(con, origin.school.id, can_be_picked)
     figures = by_group[WHOLE]
-    warnings = (*warning_definitions(con, origin.school.id),)
+    semesters = dict.fromkeys(row["semester_name"] for row in rows["semesters"] if row["semester_name"])
+    parts = {name: part.terms for name, part in BOARD.parts.items()}
     content = {
         "name": origin.school.name,
         "title": titles(origin.school.name),
-        "semester": " · ".join(dict.fromkeys(_semesters(con, origin.school.id))),
+        "semester": " · ".join(semesters),
         "alarms": alarms(origin),
         "figures": figures,
-        "charts": [
-            chart(name, *CHARTS[name], rows_by_chart[name], _not_known(origin, name)) for name in CHARTS
-        ],
-        "cohorts": rows_by_chart["cohorts"],
-        "groups": rows_by_chart["groups"],
-        "talks_not_known": never_loaded(con, origin.school.id, WARNINGS),
+        "charts": [chart(name, part, rows[name], _not_known(origin, part)) for name, part in charts.items()],
+        "cohorts": rows["cohorts"],
+        "groups": rows["groups"],
+        "talks_not_known": never_loaded(con, origin.school.id, "levels"),
         "talks": [
             {
                 **_talk(row, classes, cohorts),
-                "name": untranslated(row["name"]) if names else _numbered(STUDENT, number),
+                "name": untranslated(row["name"]) if names else TEXTS["student"].format(number),
                 "href": _href("student", row["student"], pages),
                 "of_href": _href("class", row["key"], pages) or _href("cohort", row["cohort"], pages),
             }
-            for number, row in enumerate(talks, 1)
+            for number, row in enumerate(rows["talks"], 1)
         ],
-        "untaken": _untaken(untaken, cohorts, pages, names=names),
+        "untaken": _untaken(rows["untaken"], cohorts, pages, names=names),
         "nothing": {figure.name: _nothing(figure) for figure in figures},
-        "terms": {
-            "present": [PRESENT, LAST_DAY],
-            "at_risk": warnings,
-            "rolls": [ROLLS],
-            "weeks": [PRESENT],
-            "lessons": [PRESENT],
-            "levels": warnings,
-            "bands": [BAND],
-            "moved": [MOVED, PRESENT],
-            "untaken": [ROLLS],
-            "talks": warnings,
-            "came_true": [MEANING],
-        },
-        "came_true": came_true(con, origin.school.id, names=names),
-        "reasons_proven": reasons_proven(con, origin.school.id),
+        "terms": terms_of(con, origin.school.id, parts, BOARD.definitions)
+        | {"came_true": [back_test.MEANING]},
+        "came_true": back_test.came_true(con, origin.school.id, names=names),
+        "reasons_proven": back_test.reasons_proven(con, origin.school.id),
         "by_group": _figures_by_group(by_group),
         "pages": pages
         and {kind: sorted(keys) for kind, keys in pages.items() if kind in ("cohort", "class")},
     }
-    charts: dict[str, Any] = {code: specs(code) for code in LANGUAGES}
-    render(origin, content, rows_by_chart, charts, target, language, cache_folder)
-    counts = {name: len(rows_by_chart[name]) for name in CHARTS} | {"talks": len(talks)}
-    return counts, _preview(figures, language)
+    all_specs: dict[str, Any] = {code: specs(code) for code in LANGUAGES}
+    render(origin, content, rows, all_specs, target, language, cache_folder)
+    return {name: len(rows[name]) for name in (*charts, "talks")}, _preview(figures, language)
 
 
 #: The text of an empty list whose figure is known.
-NOBODY = {"at_risk": TEXTS["nobody"], "rolls": TEXTS["all_taken"]}
+NOBODY = {"at_risk": TEXTS["nobody_at_risk"], "rolls": TEXTS["all_rolls_taken"]}
 
 
-def _not_known(origin: Origin, part: str) -> Words | None:
-    never = origin.not_loaded(PARTS[part][1])
-    return never and Words(NOT_KNOWN.en.format(never.en), NOT_KNOWN.zh.format(never.zh))
+def _not_known(origin: Origin, part: Part) -> Words | None:
+    never = origin.not_loaded(part.tables)
+    return never and TEXTS["not_known"].format(never)
 
 
 def _preview(figures: Sequence[Figure], language: Language) -> str:
@@ -166,10 +131,10 @@ def render(
         "cohorts": content["cohorts"],
         "groups": rows["groups"],
         "rows": {name: _columns(own) for name, own in rows.items() if name in charts[language]},
-        "words": {name: _both(words) for name, words in SCRIPT.items()} | {"title": content["title"]},
+        "words": {name: _both(words) for name, words in BOARD.script.items()} | {"title": content["title"]},
         "figures": content.get("by_group", {}),
         "pages": content.get("pages") or {},
-        "most": {"talks": TALKS, "untaken": TEACHERS, "schools": SCHOOLS},
+        "most": BOARD.most,
         "age": {"as_of": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None, "old_days": OLD_DAYS},
     }
     page = page_template(HERE)
@@ -187,6 +152,8 @@ def render(
     } | dict(content)
     text = page.render(
         t=TEXTS,
+        parts=BOARD.parts,
+        back_test=(back_test.TITLE, back_test.REASONS_PROVEN),
         language=language,
         as_of=f"{as_of:%Y-%m-%d %H:%M}" if as_of else "",
         published_at=f"{origin.published_at:%Y-%m-%d %H:%M}",
@@ -202,36 +169,24 @@ def render(
 
 def titles(name: str) -> dict[str, str]:
     """The title of a page by language."""
-    return {code: f"{name} · {TEXTS['board'].in_language(code)}" for code in LANGUAGES}
+    return {code: TEXTS["title"].format(name).in_language(code) for code in LANGUAGES}
 
 
-def _semesters(con: duckdb.DuckDBPyConnection, school_id: int) -> list[str]:
-    rows = con.execute(
-        f"WITH {SHOWN} SELECT DISTINCT semester_name FROM shown", {"school_id": school_id}
-    ).fetchall()
-    return [name for (name,) in rows if name]
-
-
-def chart(name: str, title: Words, hint: Words, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:
+def chart(name: str, part: Part, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:
     """A chart as the template shows it. `not_known`: the reason for missing rows."""
     nothing = None if rows else not_known or TEXTS["nothing"]
-    return {"name": name, "title": title, "hint": hint, "nothing": nothing, "alt": _alt(title, hint, rows)}
+    alt = TEXTS["alternative"].format(part.title, part.hint) + _range(rows)
+    return {"name": name, "title": part.title, "hint": part.hint, "nothing": nothing, "alt": alt}
 
 
-def _alt(title: Words, hint: Words, rows: Rows) -> Words:
-    """The text alternative of a chart: its title and its range of values."""
-    value = next(
-        (name for name in ("rate", "change", "students", "grades") if rows and name in rows[0]), None
-    )
+def _range(rows: Rows) -> Words:
+    """The range of a chart's values, for its text alternative."""
+    columns = ("rate", "change", "students", "grades")
+    value = next((name for name in columns if rows and name in rows[0]), None)
     if value is None:
-        return Words(f"{title.en}. {hint.en}", f"{title.zh}。{hint.zh}")
-    least, greatest = (end(rows, key=lambda row: row[value]) for end in (min, max))
-    return Words(
-        f"{title.en}. {hint.en} From {least[value]} ({least['name']}) to "
-        f"{greatest[value]} ({greatest['name']}).",
-        f"{title.zh}。{hint.zh}最低{least[value]}（{least['name']}），"
-        f"最高{greatest[value]}（{greatest['name']}）。",
-    )
+        return EMPTY
+    ends = (end(rows, key=lambda row: row[value]) for end in (min, max))
+    return TEXTS["range"].format(*(text for row in ends for text in (row[value], row["name"])))
 
 
 def _href(kind: PageKind, key: str | None, pages: Pages | None) -> str:
@@ -240,19 +195,16 @@ def _href(kind: PageKind, key: str | None, pages: Pages | None) -> str:
 
 
 def _talk(row: Mapping[str, Any], classes: Mapping[str, str], cohorts: Mapping[str, str]) -> dict[str, Any]:
+    since = Words(row["since_en"] or "", row["since_zh"] or "")
     return {
         **{name: row[name] for name in ("key", "cohort", "level")},
         "of": classes.get(row["key"]) or cohorts.get(row["cohort"], ""),
-        "word": label_of(row["level"], LEVELS),
-        "new": NEW_THIS_WEEK.get(row["new_this_week"]),
-        "since": _since(row) if row["since_en"] else None,
+        "word": label_of(row["level"], labels("levels")),
+        "new": labels("new_this_week").get(row["new_this_week"]),
+        "since": TEXTS["since"].format(since) if since.en else None,
         "reasons": Words(row["reasons_en"] or "", row["reasons_zh"] or ""),
         "done_on": row["last_intervention_on"],
     }
-
-
-def _since(row: Mapping[str, Any]) -> Words:
-    return Words(SINCE.en.format(row["since_en"]), SINCE.zh.format(row["since_zh"]))
 
 
 def _untaken(
@@ -265,9 +217,9 @@ def _untaken(
     most_first = sorted(by_teacher.items(), key=lambda item: -sum(len(row["lessons"]) for row in item[1]))
     return [
         {
-            "name": (untranslated(teacher) if names else _numbered(TEACHER, number))
+            "name": (untranslated(teacher) if names else TEXTS["teacher"].format(number))
             if teacher
-            else NO_TEACHER,
+            else TEXTS["no_teacher"],
             "classes": [
                 {**_untaken_class(row, cohorts), "href": _href("course", row["course"], pages)} for row in own
             ],
@@ -278,21 +230,13 @@ def _untaken(
 
 def _untaken_class(row: Mapping[str, Any], cohorts: Mapping[str, str]) -> dict[str, Any]:
     own = [cohorts[key] for key in row["cohorts"] or () if key in cohorts]
-    name = " ".join([", ".join(own), row["name"]]).strip()
-    lessons = [(lesson["date"], lesson["lesson"]) for lesson in row["lessons"]]
+    lessons = joined(TEXTS["lesson"].format(lesson["date"], lesson["lesson"]) for lesson in row["lessons"])
     return {
         "classes": row["classes"] or (),
         "cohorts": row["cohorts"] or (),
-        "name": name,
-        "lessons": Words(
-            f": {', '.join(LESSON.en.format(*lesson) for lesson in lessons)}",
-            f"：{'、'.join(LESSON.zh.format(*lesson) for lesson in lessons)}",
-        ),
+        "name": " ".join([", ".join(own), row["name"]]).strip(),
+        "lessons": TEXTS["lessons"].format(lessons),
     }
-
-
-def _numbered(words: Words, number: int) -> Words:
-    return Words(words.en.format(number), words.zh.format(number))
 
 
 def _figures_by_group(by_group: Mapping[Group, Sequence[Figure]]) -> dict[str, Any]:

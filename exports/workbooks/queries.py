@@ -98,11 +98,6 @@ def pivot_names(value: str, keys: Iterable[object]) -> tuple[str, ...]:
     return tuple(pivot_name(value, key) for key in keys)
 
 
-def of_schools(school_ids: Iterable[int], column: str = "school_id") -> str:
-    """SQL for the condition that a row is of one of these schools."""
-    return f"{column} IN ({', '.join(map(str, school_ids))})"
-
-
 def shown_of(schools: str) -> str:
     """SQL for the semester that long sheets show of each school: the current or else the last semester with
     data. A platform may have several current semesters, for example of two kinds of school.

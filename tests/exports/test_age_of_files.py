@@ -12,9 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl.cell import Cell
 
-from exports.board.age import PARTS
-from exports.board.words import AFFECTED
-from exports.board.words import FAILED as BOARD_FAILED
+from exports.board.words import BOARD, TEXTS
 from exports.source import Loads
 from exports.spreadsheet.sheets import Words
 from tests.kits.exports.published_file import ORIGIN, exported, publish
@@ -218,14 +216,15 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
         made_of={"marts.early_warning": frozenset({"class_members"})}
         | {
             table: frozenset({"scores"})
-            for _, tables in PARTS.values()
+            for tables in (part.tables for part in BOARD.parts.values())
             for table in tables
             if "early" not in table
         },
         labels={"class_members": Words("Class members", "班级成员")},
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
-    alarm = origin.alarm(BOARD_FAILED, dict.fromkeys(origin.age.failed, ()), AFFECTED, PARTS.values())
+    parts = [(part.title, part.tables) for part in BOARD.parts.values()]
+    alarm = origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.failed, ()), TEXTS["affected"], parts)
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en

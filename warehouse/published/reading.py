@@ -137,3 +137,12 @@ def _fetched(shards: Shards, manifest: Manifest) -> dict[str, Path]:
 def cache_folder(published: Published) -> Path:
     """A local folder for files that can be made anew from the published data."""
     return published.parent if isinstance(published, Path) else published.cache
+
+
+def records(
+    con: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a query, by column."""
+    result = con.execute(query, parameters or {})
+    names = [name for name, *_ in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

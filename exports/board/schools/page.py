@@ -13,17 +13,15 @@ import duckdb
 
 from exports.board.charts import specs_of_schools
 from exports.board.page import chart, render, titles
-from exports.board.rows import SCHOOLS, Rows
-from exports.board.schools import words
+from exports.board.rows import LEVELS, Rows
 from exports.board.schools.queries import (
     SMALLEST,
     Facts,
-    band_rows,
     facts_of,
     is_small,
     level_rows,
     share_of_level,
-    week_rows,
+    without_small_subjects,
 )
 from exports.board.schools.reasons import (
     FAR,
@@ -35,19 +33,18 @@ from exports.board.schools.reasons import (
     reasons_of_figures,
     urgency,
 )
-from exports.board.words import BAND, LAST_DAY, ROLLS, TEXTS
-from exports.figures import AT_RISK, NOT_KNOWN, NOT_TAKEN, PRESENT
+from exports.board.schools.words import SCHOOLS, TEXTS, listed
+from exports.board.words import BOARD, Part, terms_of
+from exports.figures import data as figures_data
+from exports.library.view_rows import read_rows
+from exports.library.words import labels
 from exports.source import Origin, School, distinct_names
-from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
-from exports.workbooks.definitions import PRESENT as RATE
-from exports.workbooks.definitions import warning_definitions
-from exports.workbooks.terms import LEVELS, untranslated
+from exports.spreadsheet.sheets import LANGUAGES, Language, Words
+from exports.workbooks.terms import untranslated
 from warehouse.age import STALE
 
 #: The group of all schools in charts.
 OF_ALL: Mapping[str, Any] = {"kind": "school", "key": "", "cohort": "", "name": "", "order": 0}
-#: The levels in charts.
-SHOWN_LEVELS = ("at_risk", "warning")
 
 
 def write_board_of_all(
@@ -64,7 +61,8 @@ def write_board_of_all(
         replace(origin, school=School(origin.school.id, names[str(origin.school.id)])) for origin in origins
     ]
     schools = [origin.school for origin in origins]
-    are_many = len(schools) > SCHOOLS
+    are_many = len(schools) > BOARD.most["schools"]
+    charts = SCHOOLS.of_many if are_many else SCHOOLS.of_few
     facts = facts_of(con, [school.id for school in schools])
     dated = sorted(
         (origin for origin in origins if origin.age.as_of), key=lambda origin: str(origin.age.as_of)
@@ -75,24 +73,35 @@ def write_board_of_all(
     groups = [
         {"key": str(school.id), "name": school.name, "cohort": "", "cohort_name": ""} for school in schools
     ]
+    name, figure_labels = TEXTS["all"], figures_data().labels
     content = {
-        "name": words.ALL.in_language(language),
-        "title": {code: titles(words.ALL.in_language(code))[code] for code in LANGUAGES},
+        "name": name.in_language(language),
+        "title": {code: titles(name.in_language(code))[code] for code in LANGUAGES},
         "oldest": _time(dated[0].age.as_of) if dated and dated[0].age.as_of != newest.age.as_of else "",
         "alarms": [],
         "schools": _table(origins, facts, reasons, newest.age.as_of),
         **_summary(reasons, newest.age.as_of),
-        "columns": [words.REASON, TEXTS["as_of"], PRESENT, AT_RISK, NOT_TAKEN],
+        "columns": [
+            TEXTS["reason"],
+            BOARD.texts["as_of"],
+            *(figure_labels[figure] for figure in ("present", "at_risk", "rolls")),
+        ],
         "charts": [
-            _chart(name, *texts, rows_by_chart[name], _not_known(name, schools, facts, rows_by_chart[name]))
-            for name, texts in (words.OF_MANY if are_many else words.OF_FEW).items()
+            _chart(name, part, rows_by_chart[name], _not_known(name, schools, facts, rows_by_chart[name]))
+            for name, part in charts.items()
         ],
         "cohorts": [],
         "groups": groups,
-        "terms": _terms([*warning_definitions(con, schools[0].id)], are_many=are_many),
+        "terms": terms_of(
+            con,
+            schools[0].id,
+            {name: part.terms for name, part in charts.items()}
+            | {"schools": SCHOOLS.terms_of_many if are_many else SCHOOLS.terms_of_few},
+            SCHOOLS.definitions | BOARD.definitions,
+        ),
     }
-    charts: dict[str, Any] = {code: specs_of_schools(code, many=are_many) for code in LANGUAGES}
-    render(newest, content, {**rows_by_chart, "groups": groups}, charts, target, language, cache_folder)
+    specs: dict[str, Any] = {code: specs_of_schools(code, many=are_many) for code in LANGUAGES}
+    render(newest, content, {**rows_by_chart, "groups": groups}, specs, target, language, cache_folder)
     return {name: len(rows) for name, rows in rows_by_chart.items()}
 
 
@@ -146,7 +155,7 @@ def _summary(reasons: Mapping[int, Sequence[Reason]], newest: datetime | None) -
     fine = sum(not own for own in reasons.values())
     counts = Counter(reason.name for own in reasons.values() for reason in own)
     return {
-        "fine": Words(words.FINE.en.format(fine, len(reasons)), words.FINE.zh.format(fine, len(reasons))),
+        "fine": TEXTS["fine"].format(fine, len(reasons)),
         "reasons": [
             {"name": name, "words": _counted(counts[name], _reason(name, newest))}
             for name in NAMES
@@ -155,31 +164,24 @@ def _summary(reasons: Mapping[int, Sequence[Reason]], newest: datetime | None) -
     }
 
 
-def _counted(number: int, reason: Words) -> Words:
-    schools = words.SCHOOL if number == 1 else words.SCHOOLS
-    return Words(f"{schools.en.format(number)}: {reason.en}", f"{schools.zh.format(number)}：{reason.zh}")
+def _counted(schools: int, reason: Words) -> Words:
+    return TEXTS["reason_of_one" if schools == 1 else "reason_of_many"].format(schools, reason)
 
 
 def _reason(name: str, newest: datetime | None, detail: Words | None = None) -> Words:
-    reason = words.REASONS[name]
-    since = _time(newest - STALE) if newest else ""
-    reason = Words(reason.en.format(since=since), reason.zh.format(since=since))
-    if detail is None:
-        return reason
-    with_detail = words.WITH_DETAIL
-    return Words(with_detail.en.format(reason.en, detail.en), with_detail.zh.format(reason.zh, detail.zh))
+    reason = SCHOOLS.reasons[name].format(since=_time(newest - STALE) if newest else "")
+    return reason if detail is None else TEXTS["reason_with_detail"].format(reason, detail)
 
 
 def _cells(origin: Origin, facts: Facts) -> list[dict[str, Any]]:
     """The age of a school's data, and its figures."""
     as_of = untranslated(_time(origin.age.as_of) or "—")
     for pattern, resources in (
-        (words.NEVER_LOADED, origin.age.never),
-        (words.NOT_LOADED, dict.fromkeys(origin.age.older, ())),
+        ("never_loaded", origin.age.never),
+        ("not_loaded", dict.fromkeys(origin.age.older, ())),
     ):
         if resources:
-            of = origin.loads.named(resources)
-            as_of = Words(pattern.en.format(as_of.en, of.en), pattern.zh.format(as_of.zh, of.zh))
+            as_of = TEXTS[pattern].format(as_of, origin.loads.named(resources))
     cells = [{"words": as_of, "alarm": bool(origin.age.failed)}]
     for figure in facts.figures:
         hidden = figure.name == "at_risk" and figure.number is not None and is_small(figure.number)
@@ -203,7 +205,9 @@ def _rows(
             for row in rows
         ]
 
-    weeks, levels, bands = placed(week_rows(con, ids)), placed(level_rows(facts)), placed(band_rows(con, ids))
+    weeks, all_bands = (read_rows(con, SCHOOLS.rows[name], ids) for name in ("weeks", "bands"))
+    weeks, bands = placed(weeks), placed(without_small_subjects(all_bands))
+    levels = placed(level_rows(facts))
     together = [*bands_together(bands), *bands]
     if not are_many:
         return {"weeks": weeks, "levels": levels, "bands": together}
@@ -218,7 +222,7 @@ def _judged(facts: Mapping[int, Facts]) -> list[dict[str, Any]]:
     """The percentage of each level at each school where it is known."""
     return [
         {"level": level, "students": share}
-        for level in SHOWN_LEVELS
+        for level in LEVELS
         for own in facts.values()
         if (share := share_of_level(own.levels, level)) is not None
     ]
@@ -278,53 +282,36 @@ def _not_known(name: str, schools: Sequence[School], facts: Mapping[int, Facts],
     ]
     if not unknown:
         return None
-    listed = words.listed(unknown)
-    return Words(words.WITHOUT_DATA.en.format(listed.en), words.WITHOUT_DATA.zh.format(listed.zh))
+    return TEXTS["without_data"].format(listed(unknown))
 
 
 def _lacks(name: str, facts: Facts) -> bool:
     if name == "bands":
         return facts.lacks_grades
     present, at_risk, _ = facts.figures
-    return (present if name == "weeks" else at_risk).value == NOT_KNOWN
+    return (present if name == "weeks" else at_risk).value == figures_data().texts["not_known"]
 
 
-def _chart(name: str, title: Words, hint: Words, rows: Rows, not_known: Words | None) -> dict[str, Any]:
+def _chart(name: str, part: Part, rows: Rows, not_known: Words | None) -> dict[str, Any]:
     """A chart with the names of the schools without data for it. Its text alternative has the quartiles."""
     if rows and not_known:
-        hint = Words(f"{hint.en} {not_known.en}", f"{hint.zh}{not_known.zh}")
-    drawn = chart(name, title, hint, rows, not_known)
+        part = part.model_copy(update={"hint": TEXTS["with_hint"].format(part.hint, not_known)})
+    drawn = chart(name, part, rows, not_known)
     of_all = [row for row in rows if row["kind"] == "school" and "low" in row]
     if not of_all:
         return drawn
-    said = [_quartiles(row) for row in (of_all[-1:] if name == "weeks" else of_all)]
-    alt = Words(
-        " ".join([f"{title.en}. {hint.en}", *(text.en for text in said)]),
-        "".join([f"{title.zh}。{hint.zh}", *(text.zh for text in said)]),
-    )
+    alt = BOARD.texts["alternative"].format(part.title, part.hint)
+    for row in of_all[-1:] if name == "weeks" else of_all:
+        alt = TEXTS["with_hint"].format(alt, _quartiles(row))
     return {**drawn, "alt": alt}
 
 
 def _quartiles(row: Mapping[str, Any]) -> Words:
     if "level" in row:
-        group, median = LEVELS[row["level"]], row["students"]
+        group, median = labels("levels")[row["level"]], row["students"]
     else:
-        group = Words(words.WEEK.en.format(row["week"]), words.WEEK.zh.format(row["week"]))
-        median = row["rate"]
-    numbers = (median, row["low"], row["high"])
-    return Words(words.QUARTILES.en.format(group.en, *numbers), words.QUARTILES.zh.format(group.zh, *numbers))
-
-
-def _terms(warnings: Sequence[Definition], *, are_many: bool) -> dict[str, list[Definition]]:
-    """The definitions below each part of the page."""
-    far, quartile = ([words.FAR], [words.QUARTILE]) if are_many else ([], [])
-    return {
-        "schools": [words.IS_FINE, *far, RATE, LAST_DAY, *warnings, ROLLS, words.SMALL],
-        "weeks": [RATE, *quartile],
-        "levels": [*warnings, words.SMALL],
-        "quartiles": [*warnings, *quartile],
-        "bands": [BAND, words.SMALL],
-    }
+        group, median = TEXTS["week"].format(row["week"]), row["rate"]
+    return TEXTS["quartiles"].format(group, median, row["low"], row["high"])
 
 
 def _time(moment: datetime | None) -> str:

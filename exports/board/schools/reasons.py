@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import quantiles
 
-from exports.board.schools.words import REASONS, SPREAD
+from exports.board.schools.words import SCHOOLS, TEXTS
 from exports.source import joined
 from exports.spreadsheet.sheets import Figure, Words
 from warehouse.age import STALE, Age
@@ -19,7 +19,7 @@ FEWEST = 5
 #: the rule of box plots (Tukey, 1977).
 REACH = 1.5
 #: The names of all reasons, the most urgent first.
-NAMES = tuple(REASONS)
+NAMES = tuple(SCHOOLS.reasons)
 #: The figures that are compared between schools, and whether less is worse.
 FAR = {"present": True, "at_risk": False, "rolls": False}
 
@@ -86,8 +86,7 @@ def reasons_of_figures(
     for name, quartile in usual.items():
         share = shares.get(name)
         if share is not None and quartile.beyond(share, less_is_worse=FAR[name]):
-            numbers = f"{half_up(share)}%", f"{half_up(quartile.median)}%"
-            detail = Words(SPREAD.en.format(*numbers), SPREAD.zh.format(*numbers))
+            detail = TEXTS["spread"].format(half_up(share), half_up(quartile.median))
             yield Reason(name, detail, abs(share - quartile.median))
 
 

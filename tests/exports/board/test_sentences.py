@@ -6,7 +6,7 @@ from datetime import date, datetime
 import pytest
 
 from exports.board.age import alarms
-from exports.board.words import FAILED, NEVER
+from exports.board.words import TEXTS
 from exports.figures import present_figure
 from exports.source import Loads, Origin, School
 from exports.spreadsheet import about
@@ -26,7 +26,7 @@ STANDING = {
 def test_a_rate_and_a_count_say_their_units() -> None:
     """A student who misses some lessons attended that day, so that 93.0% and 111 of 117 are both true."""
     figure = present_figure(
-        [{"rate": 93.0, "attended": 111, "students": 117}, None, None], {"day": date(2026, 3, 2)}, None
+        {"last": {"attendance_rate": 93.0, "attended": 111, "students": 117, "date": date(2026, 3, 2)}}, None
     )
     assert figure.value == Words("93.0%", "93.0%")
     assert figure.detail == Words(
@@ -35,7 +35,9 @@ def test_a_rate_and_a_count_say_their_units() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [FAILED, NEVER, about.TEXTS["failed"], about.TEXTS["never"]])
+@pytest.mark.parametrize(
+    "words", [TEXTS["failed"], TEXTS["never"], about.TEXTS["failed"], about.TEXTS["never"]]
+)
 def test_an_alarm_without_parts_names_none(words: Words) -> None:
     loads = Loads((STANDING,), {"marts.a": frozenset({"scores"})}, {"devices": Words("Devices", "设备")})
     origin = Origin(School(101, "一中"), "g", AT, loads, loads.age(()))

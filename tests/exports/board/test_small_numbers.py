@@ -11,7 +11,7 @@ def band(school: int, subject: str, name: str, grades: int) -> dict[str, Any]:
 
 
 def levels(at_risk: int, warning: int, judged: int) -> dict[str, Any]:
-    return {"is_known": True, "at_risk": at_risk, "warning": warning, "judged": judged}
+    return {"inputs_loaded": True, "at_risk": at_risk, "warning": warning, "judged": judged}
 
 
 def test_a_subject_with_few_grades_has_no_bands() -> None:
@@ -37,7 +37,7 @@ def test_quartiles_do_not_show_hidden_numbers() -> None:
 def test_levels_that_are_not_known_have_no_share() -> None:
     assert share_of_level(None, "at_risk") is None
     assert share_of_level(levels(0, 0, 0), "at_risk") is None
-    assert share_of_level({**levels(6, 0, 50), "is_known": False}, "at_risk") is None
+    assert share_of_level({**levels(6, 0, 50), "inputs_loaded": False}, "at_risk") is None
 
 
 def test_points_of_small_levels_are_left_out() -> None:

@@ -27,7 +27,7 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
     """Write a file of two schools, 101 and 102, with these tables besides. `units` by column."""
     path.unlink(missing_ok=True)
     with closing(duckdb.connect(str(path))) as con:
-        for schema in ("core", "marts", "datasets", "reports", "quality"):
+        for schema in ("core", "marts", "datasets", "reports", "quality", "views"):
             con.execute(f"CREATE SCHEMA {schema}")
         con.execute(
             "CREATE TABLE core.dim_school AS SELECT * FROM "
@@ -54,6 +54,15 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
         con.execute(
             "CREATE TABLE quality.semester_calendars (_school_id BIGINT, semester_id BIGINT, "
             "v1_semester_id BIGINT)"
+        )
+        con.execute(
+            "CREATE VIEW views.semester AS WITH semesters AS (SELECT *, EXISTS (FROM marts.early_warning "
+            "AS judged WHERE judged.school_id = dim_semester.school_id AND judged.semester_id = "
+            "dim_semester.semester_id) AS is_judged FROM core.dim_semester) "
+            "SELECT school_id, semester_id, semester_name, is_current, v1_semester_id, is_judged AND "
+            "(is_current OR NOT bool_or(is_judged AND is_current) OVER (PARTITION BY school_id)) AS is_shown "
+            "FROM semesters LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id) "
+            "USING (school_id, semester_id)"
         )
         con.execute("CREATE TABLE core.never_loaded (school_id BIGINT, semester_id BIGINT, resource VARCHAR)")
         for statement in statements:

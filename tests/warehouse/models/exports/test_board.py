@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.rows import BANDS, LESSONS, MOVED, TALKS, TEACHERS, chart_rows, rows
+from exports.board.rows import Rows, chart_rows
+from exports.board.words import BOARD
 from exports.export import Options, Written, export
 from exports.figures import WHOLE, figures, figures_by_group
 from exports.source import School
@@ -23,6 +24,7 @@ from tests.kits.servers.browser import BROWSER, DRIVER, ENTER, Page, open_board
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1"""
 SCHOOLS = (SCHOOL, 2)
 NAMED, EMPTY = "九中", 9
+TALKS, TEACHERS = BOARD.most["talks"], BOARD.most["untaken"]
 #: Classes of the second school, each of a cohort of its own, all called the same.
 MANY = 24
 #: How many shapes each chart has, and what one shows as text.
@@ -448,10 +450,11 @@ def test_a_setting_leaves_names_out_and_the_script_is_made_once(published: Path,
 def test_what_is_counted_here_makes_up_what_the_marts_say(published: Path) -> None:
     """Lessons of cohorts and bands of cohorts are those of the school."""
     with duckdb.connect(str(published), read_only=True) as con:
-        lessons, bands = rows(con, LESSONS, SCHOOL), rows(con, BANDS, SCHOOL)
-        assert rows(con, MOVED, SCHOOL) is not None and len(figures(con, SCHOOL)) == 3
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+        assert drawn["moved"] is not None and len(figures(con, SCHOOL)) == 3
+    lessons, bands = drawn["lessons"], drawn["bands"]
 
-    def total(records: list[dict[str, Any]], kind: str, value: str) -> int:
+    def total(records: Rows, kind: str, value: str) -> int:
         return sum(row[value] for row in records if row["kind"] == kind)
 
     assert total(lessons, "cohort", "recorded") == total(lessons, "school", "recorded") > 0

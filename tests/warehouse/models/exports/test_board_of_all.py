@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.rows import SCHOOLS, SOURCES
 from exports.board.schools.page import write_board_of_all
 from exports.board.schools.queries import facts_of
+from exports.board.words import BOARD, SOURCES
 from exports.figures import figures
 from exports.source import origins, schools
 from tests.kits.exports import many_schools
@@ -22,6 +22,7 @@ from tests.kits.servers.browser import BROWSER, DRIVER, Page, open_board
 
 #: Two are of the published file, without loads in the last nights.
 MANY, STUDENTS = 30, 200
+SCHOOLS = BOARD.most["schools"]
 PHONE = 360
 ROWS = "return [...document.querySelectorAll('#schools tbody tr')].filter(row => !row.hidden).length"
 SHOWN = "return document.querySelector('#schools .shown').innerText"

@@ -19,7 +19,6 @@ from exports.figures import at_risk_figure, grade_figures, present_figure, rolls
 from exports.site.kinds import kinds
 from exports.site.page import Field, Layout, facts_of
 from exports.spreadsheet.sheets import Words
-from exports.workbooks.queries import of_schools, shown_of
 from pipelines.measures import measured
 from tests.kits.exports.site_pages import Table, pages
 from tests.kits.exports.spreadsheets import Tab, read_book
@@ -104,7 +103,9 @@ def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
 def ids(file: Path, query: str) -> dict[tuple[Any, ...], Any]:
     """The last column of a query by the columns before. `shown`: the semesters of the sheets."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
-        rows = con.execute(f"WITH {shown_of(of_schools([SCHOOL]))} {query}").fetchall()
+        rows = con.execute(
+            f"WITH shown AS (FROM views.shown_semester WHERE school_id = {SCHOOL}) {query}"
+        ).fetchall()
     by_key = {row[:-1]: row[-1] for row in rows}
     assert len(by_key) == len(rows)
     return by_key
@@ -240,14 +241,18 @@ def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
 @pytest.mark.parametrize(("count", "whole", "text"), [(1, 800, "0.13"), (5, 800, "0.63"), (2, 3, "66.67")])
 def test_figures_round_counts_half_up(count: int, whole: int, text: str) -> None:
     levels = {"at_risk": count, "judged": whole, "unknown": 0, "warning": 0}
-    at_risk = at_risk_figure(levels | {"students": whole, "is_known": True}, None)
-    rolls = rolls_figure([{"not_taken": count, "due": whole}, None, None], None)
+    at_risk = at_risk_figure(levels | {"students": whole, "inputs_loaded": True}, None)
+    rolls = rolls_figure({"last": {"not_taken": count, "due": whole}}, None)
     for detail in (at_risk.detail, rolls.detail):
         assert f"{text}%" in detail.en and f"{text}%" in detail.zh
 
 
 def test_a_change_is_the_difference_of_the_figures_shown() -> None:
-    counts = [{"rate": Decimal(rate), "students": 9, "attended": 9} for rate in ("92.35", "91.12", "92.35")]
-    figure = present_figure(counts, {"day": date(2026, 3, 2)}, None)
+    rates = {"last": "92.35", "week_before": "91.12", "last_semester": "92.35"}
+    counts = {
+        period: {"attendance_rate": Decimal(rate), "students": 9, "attended": 9, "date": date(2026, 3, 2)}
+        for period, rate in rates.items()
+    }
+    figure = present_figure(counts, None)
     assert figure.value.en == "92.35%"
     assert [change.text.en for change in figure.changes] == ["▲ 1.23 pp (better)", "no change"]
