@@ -308,19 +308,25 @@ def _query(rows: Rows, cells: Sequence[_Cell], keys: Mapping[str, str], conditio
     columns = dict(keys) | {cell.name: cell.value for cell in cells}
     if data.breaks:
         columns[data.breaks] = quoted(data.breaks)
-    order = [(quoted(name.removeprefix("-")), " DESC" * name.startswith("-")) for name in data.order]
-    if PAGE in keys:
-        order.insert(0, (keys[PAGE], ""))
     pivoted = {cell.name for cell in cells if cell.pivot}
     groups = [value for name, value in columns.items() if name not in pivoted] + [
-        column for column, _ in order
+        quoted(name.removeprefix("-")) for name in data.order
     ]
     listed = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
     grouped = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if pivoted else ""
-    sorted_by = ", ".join(f"{column}{direction} NULLS LAST" for column, direction in order)
-    return f"SELECT {listed} FROM {rows.source} WHERE {rows.condition}{condition}{grouped}" + (
-        f" ORDER BY {sorted_by}" if order else ""
-    )
+    order = sorted_by(data.order, keys.get(PAGE, ""))
+    return f"SELECT {listed} FROM {rows.source} WHERE {rows.condition}{condition}{grouped}{order}"
+
+
+def sorted_by(order: Sequence[str], first: str = "") -> str:
+    """SQL that sorts rows by columns; - before a name: descending. Missing values come last.
+
+    `first`: SQL by which rows are sorted before all else; empty: none."""
+    columns = [
+        f"{quoted(name.removeprefix('-'))}{' DESC' * name.startswith('-')} NULLS LAST" for name in order
+    ]
+    terms = [*([first] if first else []), *columns]
+    return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _cells(

@@ -9,7 +9,7 @@ import duckdb
 from exports.figures import figures
 from exports.library.sheet_library import make_sheet, make_workbook, sheets_of
 from exports.source import Origin
-from exports.spreadsheet.sheets import Definition, Language, Sheet, Words, Workbook
+from exports.spreadsheet.sheets import Definition, Language, Sheet, Workbook
 from exports.workbooks.back_test import MEANING, REASONS_PROVEN, reasons_proven
 from exports.workbooks.definitions import warning_definitions
 
@@ -28,5 +28,4 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
 def at_a_glance(con: duckdb.DuckDBPyConnection, origin: Origin, language: Language) -> Sheet:
     """All students of the administrative classes in $pages on one page."""
     sheet = make_sheet(con, sheets_of("class_workbook")["at_a_glance"], origin.school.id, language)
-    day = origin.made_of(sheet.sources).day
-    return replace(sheet, about=Words(sheet.about.en.format(day=day), sheet.about.zh.format(day=day)))
+    return replace(sheet, about=sheet.about.format(day=origin.made_of(sheet.sources).day))

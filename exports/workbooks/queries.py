@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import duckdb
 
 from exports.spreadsheet.sheets import Language
-from warehouse.identifiers import listed, literal, quoted
 
 
 def rows(con: duckdb.DuckDBPyConnection, school_id: int, query: str) -> list[tuple[Any, ...]]:
@@ -36,9 +35,6 @@ def ratio(part: str, whole: str, places: int) -> str:
 MEAN = f"{ratio('percent_sum', 'scored', 2)} AS mean"
 #: Of marts.grade_class_against_cohort.
 CLASS_MEAN = f"{ratio('class_percent_sum', 'class_scored', 2)} AS class_mean"
-COHORT_MEAN = (
-    f"if(cohort_id IS NOT NULL, {ratio('cohort_percent_sum', 'cohort_scored', 2)}, NULL) AS cohort_mean"
-)
 OTHERS_SUM = "(cohort_percent_sum - coalesce(class_percent_sum, 0))"
 OTHERS_MEAN = f"{ratio(OTHERS_SUM, 'others_scored', 2)} AS others_mean"
 DIFFERENCE = (
@@ -64,38 +60,9 @@ def number_text(number: str) -> str:
     return f"format('{{:g}}', ({number})::DOUBLE)"
 
 
-def pivot(
-    query: str,
-    *,
-    rows: Sequence[str],
-    key: str,
-    keys: Iterable[object],
-    values: Sequence[str],
-    empty: str = "NULL",
-) -> str:
-    """SQL that pivots a query: a row for each combination of the columns `rows`, and for each of `values` a
-    column for each of `keys`. `pivot_names` names these columns. The rows are not sorted.
-
-    Args:
-        key: The column of the query with the keys.
-        empty: The value of a cell without a row in the query."""
-    cells = [
-        f"coalesce(any_value({quoted(value)}) FILTER (WHERE {quoted(key)} = {literal(str(column_key))}), "
-        f"{empty}) AS {quoted(pivot_name(value, column_key))}"
-        for value in values
-        for column_key in keys
-    ]
-    return f"SELECT {', '.join([listed(rows), *cells])} FROM ({query}) GROUP BY ALL"
-
-
-def pivot_name(value: str, key: object) -> str:
-    """The name of the column that `pivot` makes of a value and a key."""
-    return f"{value} {key}"
-
-
-def pivot_names(value: str, keys: Iterable[object]) -> tuple[str, ...]:
-    """The names of a value's columns, in the order of the keys."""
-    return tuple(pivot_name(value, key) for key in keys)
+def of_schools(school_ids: Iterable[int], column: str = "school_id") -> str:
+    """SQL for the condition that a row is of one of these schools."""
+    return f"{column} IN ({', '.join(map(str, school_ids))})"
 
 
 def shown_of(schools: str) -> str:
@@ -135,29 +102,6 @@ LAST_YEAR = """last_year AS (
         AND earlier.week = now.week
     WHERE now.group_type = 'cohort' AND earlier.recorded > 0
     GROUP BY ALL
-)"""
-
-#: The grades of the same grade level a year before, by cohort of the shown semester. No row: the grade level
-#: is not known, nothing was graded, or several cohorts were in it.
-GRADES_LAST_YEAR = f"""last_year AS (
-    SELECT
-        now.school_id, now.semester_id, 'cohort' AS group_type, now.cohort_id::VARCHAR AS group_key,
-        {ratio("earlier.percent_sum", "earlier.scored", 2)} AS last_year_mean,
-        earlier.pass_rate AS last_year_pass_rate
-    FROM core.cohort_grade_level AS now
-    JOIN shown USING (school_id, semester_id)
-    JOIN core.dim_semester USING (school_id, semester_id)
-    JOIN core.cohort_grade_level AS before
-        ON before.school_id = now.school_id
-        AND before.semester_id = dim_semester.last_year_semester_id
-        AND before.grade_level = now.grade_level
-    JOIN marts.grade_distribution AS earlier
-        ON earlier.school_id = before.school_id
-        AND earlier.semester_id = before.semester_id
-        AND earlier.group_type = 'cohort'
-        AND earlier.group_key = before.cohort_id::VARCHAR
-    WHERE earlier.scored > 0
-    QUALIFY count(*) OVER (PARTITION BY now.school_id, now.semester_id, now.cohort_id) = 1
 )"""
 
 #: The order of semesters: the current semester first, then the latest.
@@ -214,9 +158,6 @@ def since_text(language: Language) -> str:
         f" || if(thresholds_changed, '{limits}', '')"
     )
 
-
-#: A tick for an unfinished week or semester.
-UNFINISHED = "CASE WHEN NOT is_complete THEN '✓' END AS is_complete"
 
 #: The label of a band in both languages, by its limits.
 BAND = f"""CASE

@@ -7,8 +7,8 @@ from typing import Any
 
 import duckdb
 
+from exports.library.words import labels
 from exports.source import records
-from exports.workbooks.terms import INDICATORS
 from pipelines.thresholds.flags import COLUMNS, Flags
 
 #: Each rule, with an outcome that it does not look at in the same semester.
@@ -57,7 +57,7 @@ def back_test(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[Key, Flags
         key = row.pop("rule"), row.pop("outcome"), point_label(row)
         del row["semester_name"], row["week"]
         if single := row.pop("best_single"):
-            row["best_single"] = INDICATORS[single].en
+            row["best_single"] = labels("indicators")[single].en
         flags[key] = Flags(**row)
     return flags
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import duckdb
 
+from exports.library.words import labels
 from exports.source import records
-from exports.workbooks.back_test import FEWEST_OF_SHARE
-from exports.workbooks.terms import INDICATORS
 from pipelines.thresholds.back_test import LAST_CLOSED, PAIRS, point_label
-from pipelines.thresholds.flags import wilson
+from pipelines.thresholds.flags import FEWEST_OF_SHARE, wilson
 from warehouse.rounding import half_up
 
 #: The outcomes that a level contains, with the labels of the area that does not, and of the outcome.
@@ -22,7 +21,7 @@ OUTCOMES = {outcome: labels for (rule, outcome), labels in PAIRS.items() if rule
 Counts = Mapping[str, Any]
 #: Numbers that are no indicators, in words.
 SINGLES = {
-    **{name: words.en for name, words in INDICATORS.items()},
+    **{name: words.en for name, words in labels("indicators").items()},
     "failed_so_far": "Failed courses",
     "failed_last_semester": "A failed course last semester",
     "earlier_z_score": "Last semester's place in the cohort",

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from exports.workbooks.back_test import FEWEST_OF_SHARE
 from warehouse.rounding import half_up, percent
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
 TOO_FEW = "too few"
+#: The fewest students of a share that is shown, in percent (views.backtest_week).
+FEWEST_OF_SHARE = 10
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import duckdb
 
+from exports.library.words import labels
 from exports.source import records
 from exports.workbooks.queries import SHOWN
-from exports.workbooks.terms import INDICATORS, LEVELS
 from pipelines.cli.terminal.display import USAGE, complain, console, fail, print_line, show
 from pipelines.publication.published_file import why_unreadable
 from pipelines.resources import build_of
@@ -129,7 +129,10 @@ def _show(
     show(
         f"School {school_id} {name}: students by level",
         ["level", "published", "now"],
-        [[words.en, _share(before, level), _share(after, level)] for level, words in LEVELS.items()],
+        [
+            [words.en, _share(before, level), _share(after, level)]
+            for level, words in labels("levels").items()
+        ],
     )
     was = {(row["indicator"], row["level"]): row for row in _rules(published, school_id) if row["level"]}
     rules = _rules(rebuilt, school_id)
@@ -167,8 +170,8 @@ def _rule(
         if row["level"] == "warning" and rule["indicator"] == row["indicator"] and not rule["level"]
     ]
     return [
-        INDICATORS[row["indicator"]].en,
-        LEVELS[row["level"]].en,
+        labels("indicators")[row["indicator"]].en,
+        labels("levels")[row["level"]].en,
         _plain(row["limit_value"]),
         row["among_worst"],
         row["among_worst_percent"],

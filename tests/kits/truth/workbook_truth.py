@@ -18,21 +18,22 @@ import duckdb
 
 from exports.export import Options, Written, export
 from exports.library.words import labels
-from exports.workbooks.terms import (
-    DISCRIMINATION,
-    GROUP_TYPES,
-    INDICATORS,
-    KINDS,
-    LEVELS,
-    STATES,
-    TIERS,
-    VERDICTS,
-)
 from tests.kits.exports.spreadsheets import Tab, read_book
 from tests.kits.truth import workbook_queries as queries
 
-CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS, KINDS, labels("no_ranks"), VERDICTS)
-WORDS = {code: words.en for codes in CODES for code, words in codes.items()}
+#: The kinds of codes in cells; a code means the same in each kind.
+KINDS = (
+    "tiers",
+    "levels",
+    "states",
+    "discrimination",
+    "group_types",
+    "indicators",
+    "interventions",
+    "no_ranks",
+    "verdicts",
+)
+WORDS = {code: words.en for kind in KINDS for code, words in labels(kind).items()}
 
 TALKS = "Talks and measures"
 

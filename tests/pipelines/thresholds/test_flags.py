@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from exports.workbooks.back_test import FEWEST_OF_SHARE
-from pipelines.thresholds.flags import Flags, share, wilson
+from pipelines.thresholds.flags import FEWEST_OF_SHARE, Flags, share, wilson
 
 COUNTS = st.integers(0, 200)
 

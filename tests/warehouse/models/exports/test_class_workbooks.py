@@ -12,9 +12,9 @@ import openpyxl
 import pytest
 
 from exports.export import Options, Written, export
+from exports.library.words import labels
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.sections import Role
-from exports.workbooks.terms import LEVELS
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish_strictly
 
@@ -156,7 +156,9 @@ def test_a_class_at_a_glance_is_one_page(published: Path, folder: Path) -> None:
         assert "请勿张贴或转发到班级群" in str(sheet.oddFooter.left.text)
         own = {number: values for class_id, number, *values in rows if class_id == path.stem}
         shown = {row[0]: [row[2], row[3], row[4], row[6]] for row in cells[header + 1 :]}
-        assert shown == {number: [LEVELS[level].zh, *values] for number, (level, *values) in own.items()}
+        assert shown == {
+            number: [labels("levels")[level].zh, *values] for number, (level, *values) in own.items()
+        }
         checked += len(own)
     assert checked > 0
 

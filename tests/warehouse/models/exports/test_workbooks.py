@@ -13,15 +13,14 @@ import pytest
 from exports.board.words import BOARD
 from exports.export import Options, export
 from exports.library.sheet_library import make_sheet
+from exports.library.words import labels
 from exports.ready import READY
 from exports.site.kinds import kinds
 from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Language
 from exports.tables import table_names, table_workbook
-from exports.workbooks.definitions import SPREAD
-from exports.workbooks.queries import SHOWN, pivot, pivot_names, rows
-from exports.workbooks.terms import INDICATORS, LEVELS
+from exports.workbooks.queries import SHOWN, rows
 from tests.kits.exports.spreadsheets import EMPTY, about, read_book
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish, publish_strictly
@@ -57,7 +56,7 @@ def test_a_chinese_workbook_is_in_chinese(published: Path, tmp_path: Path) -> No
         overview = tabs["概况"]
         assert len(overview.sheet._charts) == 1 and "较上" in str(overview.head), "figures and a chart"
     warnings = books["early_warning"]["学生"]
-    assert {"预警"} <= set(warnings.column("预警等级")) <= {words.zh for words in LEVELS.values()}
+    assert {"预警"} <= set(warnings.column("预警等级")) <= {words.zh for words in labels("levels").values()}
     assert "不及格课程1门" in str((warnings.head, warnings.rows))
 
 
@@ -213,31 +212,17 @@ def test_long_sheets_show_the_current_semester_or_the_last_one_with_data(
     assert [semester for (semester,) in result] == shown
 
 
-def test_a_matrix_has_a_column_for_each_key_and_value() -> None:
-    query = (
-        "SELECT * FROM (VALUES ('a', 1, 10, 'x'), ('a', 2, 20, NULL), ('b', 2, 30, 'z')) cells (k, n, v, w)"
-    )
-    wide = pivot(query, rows=("k",), key="n", keys=[1, 2, 3], values=("v", "w"), empty="NULL")
-    with closing(duckdb.connect()) as con:
-        result = con.execute(f"SELECT * FROM ({wide}) ORDER BY k")
-        assert [name for name, *_ in result.description] == [
-            "k", *pivot_names("v", [1, 2, 3]), *pivot_names("w", [1, 2, 3])
-        ]  # fmt: skip
-        assert result.fetchall() == [
-            ("a", 10, 20, None, "x", None, None),
-            ("b", None, 30, None, None, "z", None),
-        ]
-
-
 def test_reasons_are_in_a_teachers_words(published: Path) -> None:
     """Neither the rules nor the terms of early warning speak of deviations, but where the term is defined."""
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         reasons = con.execute("SELECT reason_en, reason_zh FROM seeds.early_warning_rules").fetchall()
         [book] = READY["early_warning"](con, SCHOOL, "en")
     named = [column.label for sheet in book.sheets for column in sheet.columns.values() if column.label]
-    meanings = [term.meaning for term in book.definitions if term.term != SPREAD.term]
+    meanings = [term.meaning for term in book.definitions if term.term.en != "Usual spread"]
     said = [text for row in reasons for text in row]
-    said += [text for words in (*named, *meanings, *INDICATORS.values()) for text in (words.en, words.zh)]
+    said += [
+        text for words in (*named, *meanings, *labels("indicators").values()) for text in (words.en, words.zh)
+    ]
     assert said and not [text for text in said if re.search(r"\bsd\b|deviation|标准差|标准分", text)]
 
 

@@ -8,6 +8,15 @@ import pytest
 from tests.kits.models.builds import Build
 from warehouse.publish.models.dbt_project import compiled
 
+#: Views of earlier semesters, which the healthy school does not have.
+OF_EARLIER_SEMESTERS = {
+    "backtest_answer",
+    "backtest_difference",
+    "backtest_reason",
+    "backtest_week",
+    "cohort_week_last_year",
+}
+
 
 def views() -> dict[str, dict[str, Any]]:
     """The nodes of the views by name."""
@@ -37,7 +46,7 @@ def test_each_view_has_one_row_a_key(world: Build) -> None:
 
 def test_each_view_has_rows_of_a_healthy_school(healthy: Build) -> None:
     without = {name for name in views() if healthy.rows(f"select count(*) from views.{name}") == [(0,)]}
-    assert without == set()
+    assert without == OF_EARLIER_SEMESTERS
 
 
 def test_each_school_shows_one_semester_or_its_current_ones(world: Build) -> None:

@@ -79,7 +79,10 @@ select
     case when recall is not null then {{ percent('hits', 'with_outcome', places=0) }} end as recall,
     {{ ratio('recall_low', '1', places=0) }} as recall_low,
     {{ ratio('recall_high', '1', places=0) }} as recall_high,
+    precision is not null as has_precision,
+    recall is not null as has_recall,
     chance_verdict,
     verdict,
+    place = min(place) over (partition by school_id) as is_first,
     bool_or(rule = 'level_warning') over (partition by school_id) as is_list_judged
 from answers

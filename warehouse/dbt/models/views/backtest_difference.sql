@@ -61,6 +61,7 @@ select
     {{ ratio('difference', '1', places=0) }} as difference,
     {{ ratio('low', '1', places=0) }} as low,
     {{ ratio('high', '1', places=0) }} as high,
-    is_distinguishable
+    is_distinguishable,
+    case when is_distinguishable then 'beyond' else 'within' end as chance
 from ranked
 where place_in_type = 1 or (is_distinguishable and groups_of_type <> 2)

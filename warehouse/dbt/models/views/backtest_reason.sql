@@ -11,6 +11,7 @@ select
     weeks.outcome,
     weeks.flagged,
     weeks.hits,
+    weeks.precision is not null as has_precision,
     case when weeks.precision is not null then {{ percent('weeks.hits', 'weeks.flagged', places=0) }} end as precision,
     {{ percent('weeks.with_outcome', 'weeks.students', places=0) }} as base_rate
 from {{ ref('indicator_today') }} as today

@@ -1,7 +1,13 @@
 -- Grain: school, status of questions that cannot be answered yet: why, and for how many weeks.
+-- Rules: a question whose outcome is ready was judged by other indicators than today's in each finished semester.
 select
     questions.school_id,
-    coalesce(questions.status, 'no semester') as status,
+    case
+        when questions.status is null then 'no semester'
+        when questions.status = 'ready' then 'judged otherwise'
+        when questions.weeks_missing > 0 then 'weeks'
+        else 'no weeks'
+    end as kind,
     questions.status_en,
     questions.status_zh,
     case when questions.status <> 'ready' then questions.weeks_missing end as weeks_missing,
