@@ -87,7 +87,7 @@ def write_board(
         "pages": pages
         and {kind: sorted(keys) for kind, keys in pages.items() if kind in ("cohort", "class")},
     }
-    all_specs: dict[str, Any] = {code: specs(code) for code in LANGUAGES}
+    all_specs: dict[str, Any] = {code: specs(code, "school") for code in LANGUAGES}
     render(origin, content, rows, all_specs, target, language, cache_folder)
     return {name: len(rows[name]) for name in (*charts, "talks")}, _preview(figures, language)
 

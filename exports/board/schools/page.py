@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from exports.board.charts import specs_of_schools
+from exports.board.charts import specs
 from exports.board.page import chart, render, titles
 from exports.board.rows import LEVELS, Rows
 from exports.board.schools.queries import (
@@ -100,8 +100,10 @@ def write_board_of_all(
             SCHOOLS.definitions | BOARD.definitions,
         ),
     }
-    specs: dict[str, Any] = {code: specs_of_schools(code, many=are_many) for code in LANGUAGES}
-    render(newest, content, {**rows_by_chart, "groups": groups}, specs, target, language, cache_folder)
+    all_specs: dict[str, Any] = {
+        code: specs(code, "many_schools" if are_many else "few_schools") for code in LANGUAGES
+    }
+    render(newest, content, {**rows_by_chart, "groups": groups}, all_specs, target, language, cache_folder)
     return {name: len(rows) for name, rows in rows_by_chart.items()}
 
 
