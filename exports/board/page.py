@@ -18,14 +18,13 @@ from exports.board.charts import specs
 from exports.board.rows import Rows, chart_rows
 from exports.board.words import BOARD, TEXTS, Part, terms_of
 from exports.figures import EMPTY, WHOLE, Group, figures_by_group, never_loaded
-from exports.library.words import labels
+from exports.library import back_test
+from exports.library.words import label_of, labels, untranslated
 from exports.markdown import text
 from exports.site.sections import PageKind, Pages
 from exports.source import Origin, joined
 from exports.spreadsheet.sheets import LANGUAGES, Figure, Language, Words
 from exports.templates import page_template
-from exports.workbooks import back_test
-from exports.workbooks.terms import label_of, untranslated
 
 HERE = Path(__file__).parent
 
@@ -199,7 +198,7 @@ def _talk(row: Mapping[str, Any], classes: Mapping[str, str], cohorts: Mapping[s
     return {
         **{name: row[name] for name in ("key", "cohort", "level")},
         "of": classes.get(row["key"]) or cohorts.get(row["cohort"], ""),
-        "word": label_of(row["level"], labels("levels")),
+        "word": label_of(row["level"], "levels"),
         "new": labels("new_this_week").get(row["new_this_week"]),
         "since": TEXTS["since"].format(since) if since.en else None,
         "reasons": Words(row["reasons_en"] or "", row["reasons_zh"] or ""),

@@ -10,10 +10,9 @@ import duckdb
 from exports.board.words import BOARD, TEXTS
 from exports.figures import Group
 from exports.library.view_rows import read_rows
-from exports.library.words import labels
+from exports.library.words import label_of, labels
 from exports.source import School, distinct_names
 from exports.spreadsheet.sheets import Words
-from exports.workbooks.terms import label_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -79,7 +78,7 @@ def _level(row: Mapping[str, Any], level: str) -> dict[str, Any]:
 
 
 def _weekday(number: int) -> dict[str, str]:
-    day = label_of(str(number), labels("weekdays"))
+    day = label_of(str(number), "weekdays")
     return {"weekday_zh": day.zh, "weekday_en": day.en[:3]}
 
 

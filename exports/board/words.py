@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import duckdb
 
+from exports.library.definitions import definitions_of
 from exports.library.sheet_library import Data
 from exports.library.view_rows import ViewRows
-from exports.library.words import Phrase, content_of
-from exports.measures import definition
+from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
-from exports.workbooks.definitions import warning_definitions
 
 
 class Part(Data):
@@ -54,7 +53,7 @@ def terms_of(
     definitions: Mapping[str, Definition],
 ) -> dict[str, list[Definition]]:
     """The definitions below each part of a page, by the names of its terms, with the limits of a school."""
-    warnings = tuple(warning_definitions(con, school_id))
+    warnings = definitions_of(con, school_id, "early_warning")
 
     def defined(name: str) -> Iterator[Definition]:
         if name == "early_warning":

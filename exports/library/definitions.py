@@ -9,8 +9,7 @@ from typing import Literal
 import duckdb
 
 from exports.library.sentences import Codes, RowsData, SentenceData, fill, sentences_on
-from exports.library.words import Phrase, content_of
-from exports.measures import definition
+from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
 
 #: The lists of definitions.

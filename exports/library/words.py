@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BeforeValidator
 
-from exports.spreadsheet.sheets import Words
+from exports.spreadsheet.sheets import Definition, Words
 from warehouse.metrics import catalogue
 
 HERE = Path(__file__).parent
@@ -52,6 +52,22 @@ def phrase(name: str) -> Words:
 def labels(kind: str) -> dict[str, Words]:
     """The labels of a kind of codes, in the order of the codes. Raises KeyError."""
     return {str(code): to_words(words) for code, words in _kinds_of_words()["codes"][kind].items()}
+
+
+def untranslated(text: object) -> Words:
+    """A text that is the same in both languages, such as a name or a number."""
+    return Words(str(text), str(text))
+
+
+def label_of(code: str, kind: str) -> Words:
+    """The label of a code, or the code itself where it has no label."""
+    return labels(kind).get(code, untranslated(code))
+
+
+def definition(measure: str, thresholds: Mapping[str, str] | None = None) -> Definition:
+    """The name of a measure and its definition. `thresholds`: those of the school, by name."""
+    meanings = catalogue().metrics[measure].definitions(thresholds)
+    return Definition(phrase(measure), Words(*meanings))
 
 
 @cache

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from exports.library.sheet_library import Rows, make_sheet
+from exports.library.definitions import all_definitions
+from exports.library.sheet_library import Rows, make_sheet, sheets_of
+from exports.library.words import untranslated
 from exports.site.kinds import kinds, texts
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.readers import readers_of
@@ -19,9 +21,6 @@ from exports.source import Origin
 from exports.spreadsheet.sheets import Chart, Language, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
-from exports.workbooks.definitions import all_definitions
-from exports.workbooks.early_warning import at_a_glance
-from exports.workbooks.terms import untranslated
 from warehouse.files import put_in_place, write_text
 from warehouse.identifiers import quoted
 
@@ -60,7 +59,9 @@ def write_workbooks(
         for line in [section.line]
     ]
     if kind == "class":
-        sheets = [at_a_glance(con, origin, language), *sheets]
+        glance = make_sheet(con, sheets_of("class_workbook")["at_a_glance"], school_id, language)
+        day = origin.made_of(glance.sources).day
+        sheets = [replace(glance, about=glance.about.format(day=day)), *sheets]
     workbook = Workbook(
         name=kind,
         title=data.name,

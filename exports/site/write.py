@@ -18,6 +18,7 @@ import duckdb
 
 from exports.board.age import OLD_DAYS, alarms
 from exports.board.words import SCRIPT
+from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
 from exports.site.kinds import kinds, texts
 from exports.site.nightly import READERS, WRITTEN
@@ -26,7 +27,6 @@ from exports.site.readers import Reader, readers_of
 from exports.site.sections import Links, PageKind, Pages, Role
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
-from exports.workbooks.definitions import all_definitions
 from warehouse.csv_cells import safe_cell
 from warehouse.identifiers import quoted
 

@@ -37,10 +37,9 @@ from exports.board.schools.words import SCHOOLS, TEXTS, listed
 from exports.board.words import BOARD, Part, terms_of
 from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
-from exports.library.words import labels
+from exports.library.words import labels, untranslated
 from exports.source import Origin, School, distinct_names
 from exports.spreadsheet.sheets import LANGUAGES, Language, Words
-from exports.workbooks.terms import untranslated
 from warehouse.age import STALE
 
 #: The group of all schools in charts.

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from exports.board.words import Part
 from exports.library.sheet_library import Data
 from exports.library.view_rows import ViewRows
-from exports.library.words import Phrase, content_of
+from exports.library.words import Phrase, content_of, untranslated
 from exports.source import joined
 from exports.spreadsheet.sheets import Definition, Words
-from exports.workbooks.terms import untranslated
 
 #: The most names in a list.
 MOST_NAMES = 10

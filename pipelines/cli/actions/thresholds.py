@@ -14,7 +14,6 @@ import duckdb
 
 from exports.library.words import labels
 from exports.source import records
-from exports.workbooks.queries import SHOWN
 from pipelines.cli.terminal.display import USAGE, complain, console, fail, print_line, show
 from pipelines.publication.published_file import why_unreadable
 from pipelines.resources import build_of
@@ -36,16 +35,15 @@ from warehouse.publish.models.thresholds import FOLDER, ThresholdsWrong, read_ow
 from warehouse.published.reading import Part, opened, parts_of
 from warehouse.rounding import percent
 
-LEVEL_COUNTS = f"""
-    WITH {SHOWN}
+LEVEL_COUNTS = """
     SELECT semester_name, level, count(*) AS students
-    FROM marts.early_warning JOIN shown USING (school_id, semester_id, semester_name)
-    WHERE has_left IS NOT TRUE GROUP BY ALL
+    FROM marts.early_warning SEMI JOIN views.shown_semester USING (school_id, semester_id)
+    WHERE school_id = $school_id AND has_left IS NOT TRUE GROUP BY ALL
 """
-RULES = f"""
-    WITH {SHOWN}
+RULES = """
     SELECT indicator, level, limit_value, beyond, among_worst, among_worst_percent, deciding
-    FROM marts.early_warning_rule_counts JOIN shown USING (school_id, semester_id, semester_name)
+    FROM marts.early_warning_rule_counts SEMI JOIN views.shown_semester USING (school_id, semester_id)
+    WHERE school_id = $school_id
     ORDER BY place, if(worse = 'at_least', -limit_value, limit_value)
 """
 SCHOOLS = "SELECT school_id, school_name FROM core.dim_school WHERE NOT is_deleted ORDER BY school_id"

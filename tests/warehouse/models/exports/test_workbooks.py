@@ -20,7 +20,6 @@ from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Language
 from exports.tables import table_names, table_workbook
-from exports.workbooks.queries import SHOWN, rows
 from tests.kits.exports.spreadsheets import EMPTY, about, read_book
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish, publish_strictly
@@ -208,7 +207,8 @@ def test_long_sheets_show_the_current_semester_or_the_last_one_with_data(
             "CREATE TABLE marts.early_warning AS "
             "SELECT school_id, semester_id FROM core.dim_semester WHERE semester_id > 0"
         )
-        result = rows(con, 1, f"WITH {SHOWN} SELECT semester_id FROM shown ORDER BY 1")
+        query = "SELECT semester_id FROM views.shown_semester WHERE school_id = 1 ORDER BY 1"
+        result = con.execute(query).fetchall()
     assert [semester for (semester,) in result] == shown
 
 

@@ -9,10 +9,9 @@ import duckdb
 import pytest
 
 from exports.board.rows import chart_rows
+from exports.ready import attendance, grades
 from exports.source import School, records
 from exports.spreadsheet.sheets import Workbook
-from exports.workbooks.attendance import attendance
-from exports.workbooks.grades import grades
 from tests.kits.models import school_years
 from tests.kits.models.builds import Build, Builder
 from tests.kits.models.publishing import publish

@@ -8,7 +8,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.workbooks import queries
 from tests.kits.models import marts
 from tests.kits.models.builds import PROJECT
 
@@ -76,7 +75,6 @@ def test_rates_of_counts_and_of_workbooks_are_the_same(macros: Any) -> None:
     ]
     expected = [_half_up(Fraction(100 * int(part), int(whole)), 2) for part, whole in counts]
     assert _decimals(str(macros.rate("part::BIGINT", "whole::BIGINT")), counts) == expected
-    assert _decimals(queries.rate("part", "whole"), counts) == expected
 
 
 def test_the_halves_that_were_rounded_down(macros: Any) -> None:

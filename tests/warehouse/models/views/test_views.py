@@ -1,5 +1,7 @@
 """The views of sheets and pages: each has the grain that its yml states, in every world."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -88,3 +90,30 @@ def test_students_are_ordered_by_attention(healthy: Build) -> None:
     for _, _, levels, places in rows:
         assert levels == sorted(levels, key=order.index)
         assert places == len(levels)
+
+
+@pytest.mark.parametrize(
+    ("change", "since", "texts"),
+    [
+        ("new", "2025-09-20", ("2025-09-20", "2025-09-20")),
+        # The first publication may come months after the end of a semester: it does not tell since when.
+        ("first", "2100-05-15", (None, None)),
+        ("first", "2000-01-20", ("2000-01-20 or earlier", "2000-01-20（或更早）")),
+        ("new", "2100-05-15", ("2100-05-15", "2100-05-15")),
+    ],
+)
+def test_a_first_level_published_after_the_semester_has_no_since(
+    healthy: Build, tmp_path: Path, change: str, since: str, texts: tuple[str | None, str | None]
+) -> None:
+    file = Path(shutil.copy(healthy.file, tmp_path / "campus.duckdb"))
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("delete from marts.early_warning_history")
+        connection.execute(
+            "insert into marts.early_warning_history by name select *, $1::date as since, $2 as change,"
+            " false as thresholds_changed, true as is_latest, false as is_new_this_week"
+            " from (from marts.early_warning select school_id, semester_id, student_id, level)",
+            [since, change],
+        )
+        connection.execute("update core.dim_semester set last_day = date '2026-01-31'")
+        read = connection.execute("select distinct since_en, since_zh from views.student_standing").fetchall()
+    assert read == [texts]

@@ -6,8 +6,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from exports.library.back_test import came_true, reasons_proven
 from exports.library.words import labels
-from exports.workbooks.back_test import came_true, reasons_proven
 from warehouse.publish.models.dbt_project import compiled
 
 RIGHT = "If you talk to 20 students of this list, how many will it have been right to talk to?"

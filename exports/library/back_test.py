@@ -47,3 +47,9 @@ def came_true(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Answer, .
 def reasons_proven(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Words, ...]:
     """How each reason of today's list did in finished semesters, a sentence a reason."""
     return Passage.model_validate(_CONTENT["reasons"]).read(con, school_id, _CONTENT["codes"])
+
+
+def definitions_of_back_test(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
+    """What the back-test means, and how each reason of today's list did."""
+    proven = (Definition(REASONS_PROVEN, sentence) for sentence in reasons_proven(con, school_id))
+    return (MEANING, *proven)

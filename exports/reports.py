@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import duckdb
 
-from exports.library.words import texts
+from exports.library.words import texts, untranslated
 from exports.spreadsheet.sheets import Column, Language, Sheet, Workbook
-from exports.workbooks.queries import rows
-from exports.workbooks.terms import untranslated
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, literal, quoted
 
 #: The loaded queries of a school, and whether they were requested with several parameters.
@@ -53,6 +52,11 @@ FIELDS = """
 """
 TEXTS = texts("spreadsheet")
 PARAMETERS, NUMBER = Column(TEXTS["parameters"]), Column(TEXTS["row_number"])
+
+
+def rows(con: duckdb.DuckDBPyConnection, school_id: int, query: str) -> list[tuple[Any, ...]]:
+    """The rows of a query on the published file."""
+    return con.execute(query, {"school_id": school_id}).fetchall()
 
 
 def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:

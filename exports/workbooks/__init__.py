@@ -1,1 +1,0 @@
-"""The ready-made workbooks: what their sheets show, and in which words."""
