@@ -55,7 +55,8 @@ def figures_by_group(
 
     `besides`: groups that may have no data, whose figures then say so."""
     days, rolls, levels = (counts_by_group(con, name, school_id) for name in ("days", "rolls", "levels"))
-    unattended, unjudged = (never_loaded(con, school_id, name) for name in ("attendance", "levels"))
+    missing = never_loaded_of(con, [school_id]).get(school_id, {})
+    unattended, unjudged = (never_words(missing, name) for name in ("attendance", "levels"))
     return {
         group: (
             present_figure(days.get(group, {}), unattended),

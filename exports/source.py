@@ -140,8 +140,8 @@ class Origin:
 
 def joined(words: Iterable[Words]) -> Words:
     """A list of texts as one text."""
-    parts = list(words)
-    return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
+    parts, comma = list(words), phrase("comma")
+    return Words(comma.en.join(part.en for part in parts), comma.zh.join(part.zh for part in parts))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from exports.board.age import OLD_DAYS, alarms
 from exports.board.bundle import bundle
-from exports.board.charts import specs
+from exports.board.charts import Page, specs
 from exports.board.rows import Rows, chart_rows
 from exports.board.words import BOARD, TEXTS, Part, terms_of
 from exports.figures import EMPTY, WHOLE, Group, figures_by_group, never_loaded
@@ -59,7 +59,7 @@ def write_board(
     parts = {name: part.terms for name, part in BOARD.parts.items()}
     content = {
         "name": origin.school.name,
-        "title": titles(origin.school.name),
+        "title": titles(untranslated(origin.school.name)),
         "semester": " · ".join(semesters),
         "alarms": alarms(origin),
         "figures": figures,
@@ -86,8 +86,7 @@ def write_board(
         "pages": pages
         and {kind: sorted(keys) for kind, keys in pages.items() if kind in ("cohort", "class")},
     }
-    all_specs: dict[str, Any] = {code: specs(code, "school") for code in LANGUAGES}
-    render(origin, content, rows, all_specs, target, language, cache_folder)
+    render(origin, content, rows, "school", target, language, cache_folder)
     return {name: len(rows[name]) for name in (*charts, "talks")}, _preview(figures, language)
 
 
@@ -112,7 +111,7 @@ def render(
     origin: Origin,
     content: Mapping[str, Any],
     rows: Mapping[str, Rows],
-    charts: Mapping[str, Any],
+    page: Page,
     target: Path,
     language: Language,
     cache_folder: Path,
@@ -122,7 +121,8 @@ def render(
     Args:
         content: The variables of the template.
         rows: The rows of the charts by name.
-        charts: The specifications of the charts, by language and name."""
+        page: The charts of the page."""
+    charts = {code: specs(code, page) for code in LANGUAGES}
     scripts = [bundle(cache_folder), (HERE / "page.js").read_text(encoding="utf-8")]
     as_of = origin.age.as_of
     data = {
@@ -130,13 +130,13 @@ def render(
         "cohorts": content["cohorts"],
         "groups": rows["groups"],
         "rows": {name: _columns(own) for name, own in rows.items() if name in charts[language]},
-        "words": {name: _both(words) for name, words in BOARD.script.items()} | {"title": content["title"]},
+        "words": {name: _both(text) for name, text in BOARD.script.items()} | {"title": content["title"]},
         "figures": content.get("by_group", {}),
         "pages": content.get("pages") or {},
         "most": BOARD.most,
         "age": {"as_of": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None, "old_days": OLD_DAYS},
     }
-    page = page_template(HERE)
+    template = page_template(HERE)
     variables = {
         "oldest": "",
         "figures": (),
@@ -149,7 +149,7 @@ def render(
         "semester": "",
         "pages": None,
     } | dict(content)
-    text = page.render(
+    html = template.render(
         t=TEXTS,
         parts=BOARD.parts,
         back_test=(back_test.TITLE, back_test.REASONS_PROVEN),
@@ -163,12 +163,12 @@ def render(
         data=_json(data),
         **variables,
     )
-    target.write_text(text, encoding="utf-8")
+    target.write_text(html, encoding="utf-8")
 
 
-def titles(name: str) -> dict[str, str]:
+def titles(name: Words) -> dict[str, str]:
     """The title of a page by language."""
-    return {code: TEXTS["title"].format(name).in_language(code) for code in LANGUAGES}
+    return _both(TEXTS["title"].format(name))
 
 
 def chart(name: str, part: Part, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:

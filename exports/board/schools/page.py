@@ -11,10 +11,10 @@ from typing import Any
 
 import duckdb
 
-from exports.board.charts import specs
+from exports.board.charts import Page
 from exports.board.page import chart, render, titles
 from exports.board.rows import LEVELS, Rows
-from exports.board.schools.queries import (
+from exports.board.schools.facts import (
     SMALLEST,
     Facts,
     facts_of,
@@ -39,7 +39,7 @@ from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
 from exports.library.words import labels, untranslated
 from exports.source import Origin, School, distinct_names
-from exports.spreadsheet.sheets import LANGUAGES, Language, Words
+from exports.spreadsheet.sheets import Language, Words
 from warehouse.age import STALE
 
 #: The group of all schools in charts.
@@ -53,57 +53,46 @@ def write_board_of_all(
     language: Language,
     cache_folder: Path,
 ) -> dict[str, int]:
-    """Write the page of these schools. Returns the number of rows by chart. `cache_folder`: as of
-    `write_board`."""
+    """Write the page of these schools. Returns the number of rows by chart. `cache_folder`: caches the script
+    of the charts."""
     names = distinct_names({str(origin.school.id): origin.school.name for origin in origins})
     origins = [
         replace(origin, school=School(origin.school.id, names[str(origin.school.id)])) for origin in origins
     ]
     schools = [origin.school for origin in origins]
-    are_many = len(schools) > BOARD.most["schools"]
-    charts = SCHOOLS.of_many if are_many else SCHOOLS.of_few
+    page: Page = "many_schools" if len(schools) > BOARD.most["schools"] else "few_schools"
     facts = facts_of(con, [school.id for school in schools])
-    dated = sorted(
-        (origin for origin in origins if origin.age.as_of), key=lambda origin: str(origin.age.as_of)
-    )
-    newest = dated[-1] if dated else origins[0]
-    reasons = reasons_by_school(origins, facts, newest.age.as_of, spread(facts) if are_many else {})
-    rows_by_chart = _rows(con, schools, facts, are_many=are_many)
+    rows = _rows(con, schools, facts, are_many=page == "many_schools")
+    loaded = sorted((origin.age.as_of, place) for place, origin in enumerate(origins) if origin.age.as_of)
+    oldest, newest = (loaded[0][0], loaded[-1][0]) if loaded else (None, None)
+    reasons = reasons_by_school(origins, facts, newest, spread(facts) if page == "many_schools" else {})
     groups = [
         {"key": str(school.id), "name": school.name, "cohort": "", "cohort_name": ""} for school in schools
     ]
-    name, figure_labels = TEXTS["all"], figures_data().labels
+    charts, figure_labels = SCHOOLS.pages[page].charts, figures_data().labels
+    terms = {name: part.terms for name, part in charts.items()} | {"schools": SCHOOLS.pages[page].terms}
     content = {
-        "name": name.in_language(language),
-        "title": {code: titles(name.in_language(code))[code] for code in LANGUAGES},
-        "oldest": _time(dated[0].age.as_of) if dated and dated[0].age.as_of != newest.age.as_of else "",
+        "name": TEXTS["all"].in_language(language),
+        "title": titles(TEXTS["all"]),
+        "oldest": _time(oldest) if oldest != newest else "",
         "alarms": [],
-        "schools": _table(origins, facts, reasons, newest.age.as_of),
-        **_summary(reasons, newest.age.as_of),
+        "schools": _table(origins, facts, reasons, newest),
+        **_summary(reasons, newest),
         "columns": [
-            TEXTS["reason"],
-            BOARD.texts["as_of"],
+            *(TEXTS["reason"], BOARD.texts["as_of"]),
             *(figure_labels[figure] for figure in ("present", "at_risk", "rolls")),
         ],
         "charts": [
-            _chart(name, part, rows_by_chart[name], _not_known(name, schools, facts, rows_by_chart[name]))
+            _chart(name, part, rows[name], _not_known(name, schools, facts, rows[name]))
             for name, part in charts.items()
         ],
         "cohorts": [],
         "groups": groups,
-        "terms": terms_of(
-            con,
-            schools[0].id,
-            {name: part.terms for name, part in charts.items()}
-            | {"schools": SCHOOLS.terms_of_many if are_many else SCHOOLS.terms_of_few},
-            SCHOOLS.definitions | BOARD.definitions,
-        ),
+        "terms": terms_of(con, schools[0].id, terms, SCHOOLS.definitions | BOARD.definitions),
     }
-    all_specs: dict[str, Any] = {
-        code: specs(code, "many_schools" if are_many else "few_schools") for code in LANGUAGES
-    }
-    render(newest, content, {**rows_by_chart, "groups": groups}, all_specs, target, language, cache_folder)
-    return {name: len(rows) for name, rows in rows_by_chart.items()}
+    latest = origins[loaded[-1][1] if loaded else 0]
+    render(latest, content, {**rows, "groups": groups}, page, target, language, cache_folder)
+    return {name: len(rows[name]) for name in charts}
 
 
 def spread(facts: Mapping[int, Facts]) -> dict[str, Quartiles]:
@@ -119,8 +108,11 @@ def reasons_by_school(
     newest: datetime | None,
     usual: Mapping[str, Quartiles],
 ) -> dict[int, tuple[Reason, ...]]:
-    """The reasons to look at schools, by school id. Arguments: as of `reasons_of_data` and
-    `reasons_of_figures`."""
+    """The reasons to look at schools, by school id.
+
+    Args:
+        newest: When the data of any school were loaded last.
+        usual: The quartiles of the schools by the name of the figure. Empty: schools are not compared."""
     return {
         origin.school.id: (
             *reasons_of_data(origin.age, newest),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from exports.board.charts import Page
 from exports.board.words import Part
 from exports.library.sheet_library import Data
 from exports.library.view_rows import ViewRows
@@ -15,16 +16,19 @@ from exports.spreadsheet.sheets import Definition, Words
 MOST_NAMES = 10
 
 
+class PageData(Data):
+    """The page of a few schools, or of many."""
+
+    charts: dict[str, Part]
+    #: The definitions below the table of schools.
+    terms: tuple[str, ...]
+
+
 class SchoolsData(Data):
     """The content of schools.yml."""
 
     rows: dict[str, ViewRows]
-    #: The charts of a few schools, and of many schools.
-    of_few: dict[str, Part]
-    of_many: dict[str, Part]
-    #: The definitions below the table of schools.
-    terms_of_few: tuple[str, ...]
-    terms_of_many: tuple[str, ...]
+    pages: dict[Page, PageData]
     reasons: dict[str, Phrase]
     texts: dict[str, Phrase]
     definitions: dict[str, Definition]

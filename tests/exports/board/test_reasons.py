@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import duckdb
 import pytest
 
+from exports.board.schools.facts import Facts
 from exports.board.schools.page import reasons_by_school, spread, with_quartiles
-from exports.board.schools.queries import Facts
 from exports.board.schools.reasons import Quartiles, quartiles, urgency
 from exports.board.schools.words import MOST_NAMES, listed
 from exports.source import Origin, School

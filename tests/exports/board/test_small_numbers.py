@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from exports.board.schools.facts import SMALLEST, Facts, level_rows, share_of_level, without_small_subjects
 from exports.board.schools.page import bands_together
-from exports.board.schools.queries import SMALLEST, Facts, level_rows, share_of_level, without_small_subjects
 
 
 def band(school: int, subject: str, name: str, grades: int) -> dict[str, Any]:

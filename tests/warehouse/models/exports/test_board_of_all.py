@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from exports.board.schools.facts import facts_of
 from exports.board.schools.page import write_board_of_all
-from exports.board.schools.queries import facts_of
 from exports.board.words import BOARD, SOURCES
 from exports.figures import figures
 from exports.source import origins, schools

@@ -1,25 +1,35 @@
 -- Grain: school, group of students (the school, a cohort, an administrative class), subject, band of grades of the semesters
 --   that are shown; bands without a grade are left out.
 -- Rules: the whole school is that of grade_distribution_band; no mart has the bands of a subject of smaller groups.
-with counts as (
+with graded as (
     select
         school_id,
-        {{ set_group_type() }} as group_type,
-        {{ set_group_key() }} as group_key,
+        students.cohort_id,
+        students.admin_class_id,
         courses.subject_name,
-        grades.band,
-        count(*) as grades
+        grades.band
     from {{ ref('fct_grade') }} as grades
     inner join {{ ref('early_warning') }} as students using (school_id, semester_id, student_id)
     inner join {{ ref('dim_course_class') }} as courses using (school_id, course_class_id)
     semi join {{ ref('shown_semester') }} using (school_id, semester_id)
     where grades.source = 'class' and grades.counts_in_statistics and grades.band is not null
-    group by grouping sets (
-        (school_id, courses.subject_name, grades.band, students.cohort_id),
-        (school_id, courses.subject_name, grades.band, students.admin_class_id)
-    )
-    having coalesce(admin_class_id, cohort_id) is not null
-    union all
+),
+
+counts as (
+    -- Each kind of group by itself: the board of all schools reads whole schools only.
+    {% for group_type in ['cohort', 'admin_class'] %}
+        select
+            school_id,
+            '{{ group_type }}' as group_type,
+            cast({{ group_type }}_id as varchar) as group_key,
+            subject_name,
+            band,
+            count(*) as grades
+        from graded
+        where {{ group_type }}_id is not null
+        group by all
+        union all
+    {% endfor %}
     select
         school_id,
         'school' as group_type,
