@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from exports.library.sheet_library import Data, SheetData
+from exports.library.sheet_library import ColumnData, Data, SheetData
 from exports.library.words import Phrase, content_of
 from exports.site.sections import SITE, PageKind
 from exports.spreadsheet.sheets import Words
@@ -39,8 +39,23 @@ class Section(SheetData):
     lists: PageKind | None = None
     #: Columns that a page leaves out if none of its rows has a value.
     optional: tuple[str, ...] = ()
+    #: Left out where it has no rows.
+    is_left_out_when_empty: bool = False
     #: Is about guardians: left out where `exports.guardians` of campus.yaml does not allow it.
     is_about_guardians: bool = False
+    #: Columns that are left out there.
+    about_guardians: tuple[str, ...] = ()
+
+    def without_guardians(self) -> Section | None:
+        """The section as pages show it that may not name guardians; None: they lack it."""
+        if self.is_about_guardians:
+            return None
+        columns = tuple(
+            item
+            for item in self.columns
+            if not (isinstance(item, ColumnData) and item.name in self.about_guardians)
+        )
+        return self.model_copy(update={"columns": columns})
 
 
 class Kind(Data):
@@ -52,6 +67,13 @@ class Kind(Data):
     #: A row for each page, whose columns are facts below the title.
     heading: Section
     sections: dict[str, Section]
+
+    def sections_for(self, *, guardians: bool) -> dict[str, Section]:
+        """The sections. `guardians`: they may name guardians."""
+        if guardians:
+            return self.sections
+        sections = {name: section.without_guardians() for name, section in self.sections.items()}
+        return {name: section for name, section in sections.items() if section is not None}
 
 
 @cache

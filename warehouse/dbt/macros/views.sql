@@ -85,3 +85,17 @@
     group by grouping sets (({{ columns }}), ({{ columns }}, cohort_id), ({{ columns }}, admin_class_id))
     having coalesce(admin_class_id, cohort_id) is not null or grouping(admin_class_id) + grouping(cohort_id) = 2
 {%- endmacro %}
+
+{#- The name of a class with its grade, as a Chinese school writes it: 高三(1)班. A name that has the grade keeps it. -#}
+{% macro class_title(name, level) -%}
+    case
+        when {{ level }} between 1 and 12 and not starts_with({{ name }}, {{ grade_name(level) }})
+            then {{ grade_name(level) }} || {{ name }}
+        else {{ name }}
+    end
+{%- endmacro %}
+
+{#- A grade from 1 to 12 in Chinese. -#}
+{% macro grade_name(level) -%}
+    ['一年级', '二年级', '三年级', '四年级', '五年级', '六年级', '七年级', '八年级', '九年级', '高一', '高二', '高三'][{{ level }}]
+{%- endmacro %}

@@ -5,6 +5,7 @@ select
     semesters.semester_name,
     semesters.is_shown,
     items.course_name,
+    items.course_class_id,
     items.class_name,
     items.teacher_names,
     items.assessment_item_id,

@@ -51,7 +51,8 @@ interventions as (
         school_id,
         semester_id,
         student_id,
-        max(date) as last_intervention_on
+        max(date) as last_intervention_on,
+        max_by(again_on, date) as again_on
     from {{ ref('fct_intervention') }}
     group by all
 )
@@ -73,10 +74,12 @@ select
     classes.cohort_id as class_cohort_id,
     classes.cohort_name as class_cohort,
     coalesce(judged.admin_class_name, cast(judged.admin_class_id as varchar)) as admin_class,
+    {{ class_title('judged.admin_class_name', 'levels.grade_level') }} as class_title,
     coalesce(judged.cohort_name, cast(judged.cohort_id as varchar)) as cohort,
     patterns.patterns_en,
     patterns.patterns_zh,
     changes.new_this_week,
+    changes.new_this_week is null as is_old,
     changes.since,
     coalesce('week ' || changes.week, strftime(changes.since, '%Y-%m-%d'))
     || case when changes.change = 'first' then ' or earlier' else '' end
@@ -85,6 +88,7 @@ select
     || case when changes.change = 'first' then '（或更早）' else '' end
     || case when changes.thresholds_changed then '（界限调整）' else '' end as since_zh,
     interventions.last_intervention_on,
+    interventions.again_on,
     attendance.recorded,
     attendance.present,
     attendance.absences_left,
@@ -113,6 +117,10 @@ left join {{ ref('shown_semester') }} as shown
 left join {{ ref('dim_admin_class') }} as classes
     on classes.school_id = judged.school_id
     and classes.admin_class_id = judged.admin_class_id
+left join {{ ref('cohort_grade_level') }} as levels
+    on levels.school_id = judged.school_id
+    and levels.semester_id = judged.semester_id
+    and levels.cohort_id = classes.cohort_id
 left join patterns
     on patterns.school_id = judged.school_id
     and patterns.semester_id = judged.semester_id

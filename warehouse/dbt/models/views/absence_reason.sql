@@ -1,0 +1,54 @@
+-- Grain: school, administrative class, reason for missed lessons in the semesters that are shown.
+-- Rules: the reason is the kind of leave that the platform names, leave where it names none, else unexcused. A class in which
+--   nobody missed a lesson has one row without a reason. percent is of the recorded lessons of the class.
+with students as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        cohort_id,
+        cohort_name,
+        admin_class_id,
+        admin_class,
+        recorded
+    from {{ ref('student_standing') }}
+    where is_shown and admin_class_id is not null
+),
+
+classes as (
+    select
+        school_id,
+        admin_class_id,
+        any_value(admin_class) as admin_class,
+        sum(recorded) as recorded
+    from students
+    group by all
+),
+
+missed as (
+    select
+        school_id,
+        admin_class_id,
+        case when is_leave then coalesce(absence_label, 'leave') else 'unexcused' end as reason,
+        count(*) as lessons
+    from {{ ref('fct_attendance') }}
+    inner join students using (school_id, semester_id, student_id)
+    where counts_in_denominator and is_absent
+    group by all
+)
+
+select
+    school_id,
+    admin_class_id,
+    heads.cohort_name,
+    classes.admin_class,
+    classes.recorded,
+    missed.reason,
+    case missed.reason when 'unexcused' then 'Unexcused' when 'leave' then 'Leave' else missed.reason end as reason_en,
+    case missed.reason when 'unexcused' then '无故缺勤' when 'leave' then '请假' else missed.reason end as reason_zh,
+    case missed.reason when 'unexcused' then 2 when 'leave' then 1 else 0 end as reason_order,
+    missed.lessons,
+    {{ rate('missed.lessons', 'classes.recorded') }} as percent
+from classes
+left join missed using (school_id, admin_class_id)
+left join {{ ref('dim_admin_class') }} as heads using (school_id, admin_class_id)
