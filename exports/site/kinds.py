@@ -11,7 +11,6 @@ from pydantic import Field
 from exports.library.sheet_library import ColumnData, Data, SheetData
 from exports.library.words import Phrase, content_of
 from exports.site.sections import SITE, PageKind
-from exports.spreadsheet.sheets import Words
 
 
 class Line(Data):
@@ -80,12 +79,6 @@ class Kind(Data):
 def kinds() -> dict[PageKind, Kind]:
     """The kinds of pages. Raises pydantic.ValidationError."""
     return {kind: Kind.model_validate(data) for kind, data in content_of(SITE)["kinds"].items()}
-
-
-@cache
-def texts(group: str = "texts") -> dict[str, Words]:
-    """The texts of pages by name. `group`: texts or readers."""
-    return {name: Words(**words) for name, words in content_of(SITE)[group].items()}
 
 
 @cache

@@ -17,10 +17,10 @@ import duckdb
 from markupsafe import Markup, escape
 
 from exports.library.sheet_library import PAGE, make_sheet, page_query
-from exports.library.words import labels
+from exports.library.words import labels, texts
 from exports.site.drawing import line_chart
-from exports.site.kinds import Section, signs, texts
-from exports.site.sections import PageKind, Pages
+from exports.site.kinds import Section, signs
+from exports.site.sections import SITE, PageKind, Pages
 from exports.source import Origin, records
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Words
@@ -115,9 +115,11 @@ def layout_of(
     )
     _read_rows(con, section, title, origin.school.id, pages, table)
     never = origin.not_loaded(sheet.sources)
-    not_known = texts()["not_known"]
+    not_known = texts(SITE)["not_known"]
     nothing = (
-        Words(not_known.en.format(never.en), not_known.zh.format(never.zh)) if never else texts()["nothing"]
+        Words(not_known.en.format(never.en), not_known.zh.format(never.zh))
+        if never
+        else texts(SITE)["nothing"]
     )
     own_terms = tuple({"words": terms[name].term, "anchor": name} for name in map(anchor, section.terms))
     return Layout(section, fields, nothing, own_terms, table)
@@ -271,7 +273,7 @@ def _calendar(rows: Sequence[Row]) -> Markup:
     )
     return Markup(
         f'<p class="hint">{_legend()}</p><div class="scroll" tabindex="0"><table class="calendar"><thead><tr>'
-        f'<th scope="col">{bilingual(texts()["week"])}</th>{head}</tr></thead><tbody>{body}</tbody>'
+        f'<th scope="col">{bilingual(texts(SITE)["week"])}</th>{head}</tr></thead><tbody>{body}</tbody>'
         "</table></div>"
     )
 
@@ -310,7 +312,7 @@ def render(language: Language, school: str, variables: Mapping[str, Any]) -> str
     """The page of these variables."""
     defaults = {"facts": (), "sections": (), "definitions": (), "root": "", "has_board": False}
     return page_template(HERE).render(
-        t=texts(), bilingual=bilingual, language=language, school=school, **(defaults | dict(variables))
+        t=texts(SITE), bilingual=bilingual, language=language, school=school, **(defaults | dict(variables))
     )
 
 

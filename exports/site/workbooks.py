@@ -11,11 +11,11 @@ import duckdb
 
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows, make_sheet, sheets_of
-from exports.library.words import untranslated
-from exports.site.kinds import kinds, texts
+from exports.library.words import texts, untranslated
+from exports.site.kinds import kinds
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.readers import readers_of
-from exports.site.sections import PageKind, Role
+from exports.site.sections import SITE, PageKind, Role
 from exports.site.write import WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
 from exports.source import Origin
 from exports.spreadsheet.sheets import Chart, Language, Workbook
@@ -65,7 +65,7 @@ def write_workbooks(
     workbook = Workbook(
         name=kind,
         title=data.name,
-        about=texts()["class_workbook"],
+        about=texts(SITE)["class_workbook"],
         # Teachers of a course see no warnings: the first sheet is that of their page.
         sheets=(replace(sheets[0], on_one_page=True), *sheets[1:]),
         definitions=tuple(definitions[term] for term in terms if term in definitions),

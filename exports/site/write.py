@@ -20,11 +20,12 @@ from exports.board.age import OLD_DAYS, alarms
 from exports.board.words import SCRIPT
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
-from exports.site.kinds import kinds, texts
+from exports.library.words import texts
+from exports.site.kinds import kinds
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.page import HERE, Layout, Row, anchor, crumb, facts_of, layout_of, render, section_of
 from exports.site.readers import Reader, readers_of
-from exports.site.sections import Links, PageKind, Pages, Role
+from exports.site.sections import SITE, Links, PageKind, Pages, Role
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
 from warehouse.csv_cells import safe_cell
@@ -140,7 +141,9 @@ def _write_readers(source: Source, folder: Path, role: Role) -> dict[str, int]:
     for reader in readers:
         title = reader.name or reader.staff_number or str(reader.teacher_id)
         folder_of_reader = folder / str(reader.teacher_id)
-        total.update(_write_site(source, folder_of_reader, reader.pages, (title, texts("readers")[role])))
+        total.update(
+            _write_site(source, folder_of_reader, reader.pages, (title, texts(SITE, "readers")[role]))
+        )
     for kind in list(source.layouts):
         source.delete_rows(kind)
     delete_other_readers(folder, readers)
@@ -215,7 +218,7 @@ def _write_site(
 def _pages(source: Source, pages: Pages, heading: tuple[str, Words] | None) -> Iterator[tuple[str, str]]:
     """Each page with its path in the site. The index comes last, after the pages that it links to."""
     allowed: Pages = {kind: set(keys) for kind, keys in pages.items()}
-    language, school, definitions = source.language, source.origin.school.name, texts()["definitions"]
+    language, school, definitions = source.language, source.origin.school.name, texts(SITE)["definitions"]
     of_definitions = {
         "title": definitions.in_language(language),
         "kind": definitions,

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from pydantic import ValidationError
 
-from exports.library.sheet_library import SheetData, make_sheet, sheets_of
+from exports.library.sheet_library import SheetData, make_sheet, page_query, sheets_of
 from exports.library.words import HERE, labels, phrase
 from exports.spreadsheet.sheets import Language, Words
 
@@ -77,8 +77,23 @@ def test_a_column_without_values_is_left_out(con: duckdb.DuckDBPyConnection) -> 
     assert rows(con, data) == [("A",)]
 
 
-def test_a_sheet_of_pages_has_their_keys(con: duckdb.DuckDBPyConnection) -> None:
-    assert rows(con, {"columns": ["week"], "page": "class", "order": ["week"]}) == [("A", 2), ("A", 10)]
+def test_a_sheet_of_pages_has_their_rows(con: duckdb.DuckDBPyConnection) -> None:
+    assert rows(con, {"columns": ["week"], "page": "class", "order": ["week"]}) == [(2,), (10,)]
+
+
+def test_rows_of_all_pages_have_their_keys(con: duckdb.DuckDBPyConnection) -> None:
+    """Page by page, with texts in both languages."""
+    columns = [{"week": {"is_pair": True}}]
+    data = SheetData.model_validate(
+        {"name": NAME, "view": "class_week", "columns": columns, "order": ["-week"]}
+    )
+    query = page_query(con, data, SCHOOL, {"page": "class", "_week": "week"})
+    assert con.execute(query, {"school_id": SCHOOL, "first": "A", "last": "B"}).fetchall() == [
+        ("A", "10", "ten", "十"),
+        ("A", "2", "two", "二"),
+        ("B", "10", "ten", "十"),
+    ]
+    assert len(con.execute(query, {"school_id": SCHOOL, "first": "B", "last": "B"}).fetchall()) == 1
 
 
 def test_a_tick_stands_where_the_value_is_so(con: duckdb.DuckDBPyConnection) -> None:

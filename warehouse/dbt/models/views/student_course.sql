@@ -13,6 +13,7 @@ with sums as (
 
 select
     grades.school_id,
+    grades.grade_id,
     grades.semester_id,
     semesters.semester_name,
     coalesce(semesters.is_shown, false) as is_shown,

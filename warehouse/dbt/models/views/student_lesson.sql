@@ -1,6 +1,7 @@
 -- Grain: school, student, lesson whose roll was taken, of the semesters that are shown.
 select
     attendance.school_id,
+    attendance.attendance_id,
     attendance.semester_id,
     semesters.semester_name,
     attendance.student_id,

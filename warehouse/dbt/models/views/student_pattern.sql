@@ -5,6 +5,8 @@ select
     semesters.semester_name,
     semesters.is_shown,
     patterns.student_id,
+    patterns.pattern_type,
+    patterns.pattern_key,
     patterns.pattern_en,
     patterns.pattern_zh,
     patterns.absent,
