@@ -18,7 +18,9 @@ HERE = Path(__file__).parent
 
 def content_of(name: str) -> dict[str, Any]:
     """The content of a file of this folder."""
-    content: dict[str, Any] = yaml.safe_load((HERE / f"{name}.yml").read_text(encoding="utf-8"))
+    text = (HERE / f"{name}.yml").read_text(encoding="utf-8")
+    # The loader in C takes a tenth of the time.
+    content: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     return content
 
 
