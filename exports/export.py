@@ -31,7 +31,7 @@ from exports.spreadsheet.sheets import Format, Language, Workbook
 from exports.spreadsheet.writer import TooLarge, write_workbook
 from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
-from warehouse.files import put_in_place, unusable, workspace
+from warehouse.files import put_in_place, unusable, without_separators, workspace
 from warehouse.published.reading import cache_folder, proven_by
 from warehouse.published.shards import Published
 
@@ -45,8 +45,6 @@ CACHE = "cache"
 MOST_IDS = 20
 #: Errors that stop a file, but not the others.
 FAILURES = (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, Refused, Unlabelled)
-#: Characters that file systems refuse in names.
-NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 @dataclass(frozen=True)
@@ -237,7 +235,7 @@ def _export(
     unfinished = place.scratch / f"unfinished.{options.format}"
     rows = _write(con, workbook, source, unfinished, options)
     preview = preview_of(con, workbook, source, options.language) if options.previews else ""
-    beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
+    beginning = f"{without_separators(workbook.name)}_{school.id}_"
     return _place(name, beginning, unfinished, source.day, options, rows, preview)
 
 

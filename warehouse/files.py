@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -31,7 +32,14 @@ REASONS = {
     errno.EROFS: "its disk is mounted read-only",
     errno.ENAMETOOLONG: "its name is too long",
 }
+#: Characters that file systems refuse in names.
+NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 SEE_PATH = "See that the path is right, and its disk mounted"
+
+
+def without_separators(name: str) -> str:
+    """A name without the characters that file systems refuse."""
+    return NOT_IN_NAMES.sub("_", name)
 
 
 def flush(path: Path) -> None:

@@ -38,6 +38,8 @@ class Section(SheetData):
     lists: PageKind | None = None
     #: Columns that a page leaves out if none of its rows has a value.
     optional: tuple[str, ...] = ()
+    #: Of a heading: the section that lists the students of a level, by the column with their number.
+    narrows: dict[str, str] = Field(default_factory=dict)
     #: Left out where it has no rows.
     is_left_out_when_empty: bool = False
     #: Is about guardians: left out where `exports.guardians` of campus.yaml does not allow it.

@@ -12,14 +12,16 @@ from itertools import groupby
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 from markupsafe import Markup, escape
 
 from exports.library.sheet_library import PAGE, make_sheet, page_query
-from exports.library.words import labels, texts
+from exports.library.words import label_of, labels, texts
 from exports.site.drawing import line_chart
-from exports.site.kinds import Section, signs
+from exports.site.kinds import Section, kinds, signs
+from exports.site.pinyin import pinyin_of
 from exports.site.sections import SITE, PageKind, Pages
 from exports.source import Origin, records
 from exports.spreadsheet.columns import sheet_columns
@@ -61,6 +63,8 @@ class Layout:
     """A section with its fields and the rows of all pages, read once for all readers."""
 
     section: Section
+    #: Its name among the sections of the kind of page.
+    name: str
     fields: tuple[Field, ...]
     #: Said where a page has no rows.
     nothing: Words
@@ -80,20 +84,19 @@ class Layout:
 
 def layout_of(
     con: duckdb.DuckDBPyConnection,
+    kind: PageKind,
+    name: str,
     section: Section,
-    title: str | None,
     origin: Origin,
     terms: Mapping[str, Definition],
     pages: Sequence[str],
-    table: str,
 ) -> Layout:
     """Read the labels, kinds and rows of a section from the published file.
 
     Args:
-        title: The column with the titles of pages.
+        name: The section's name; empty: it is the heading, whose rows have the titles of pages, too.
         terms: The definitions of the site by anchor.
-        pages: The keys of all pages, in their order.
-        table: The name of the temporary table for the rows."""
+        pages: The keys of all pages, in their order."""
     sheet = make_sheet(con, section, origin.school.id, None)
     parameters = origin.parameters(sheet.query)
     zh, en = (sheet_columns(con, sheet, parameters, code) for code in LANGUAGES)
@@ -113,7 +116,8 @@ def layout_of(
         for own, other in zip(en, zh, strict=True)
         if not (own.name.endswith("_zh") and _of_language(own.name, "en") in names)
     )
-    _read_rows(con, section, title, origin.school.id, pages, table)
+    table = f"rows of {kind} {name}"
+    _read_rows(con, section, None if name else kinds()[kind].title, origin.school.id, pages, table)
     never = origin.not_loaded(sheet.sources)
     not_known = texts(SITE)["not_known"]
     nothing = (
@@ -122,7 +126,7 @@ def layout_of(
         else texts(SITE)["nothing"]
     )
     own_terms = tuple({"words": terms[name].term, "anchor": name} for name in map(anchor, section.terms))
-    return Layout(section, fields, nothing, own_terms, table)
+    return Layout(section, name, fields, nothing, own_terms, table)
 
 
 def _read_rows(
@@ -149,18 +153,31 @@ def _of_language(name: str, language: Language) -> str:
     return f"{stem}_{language}" if end in LANGUAGES and end != language else ""
 
 
+def rows_for(section: Section, rows: Sequence[Row], pages: Pages) -> Sequence[Row]:
+    """The rows that a reader of these pages may see."""
+    if section.lists is None:
+        return rows
+    key = dict(section.links.values())[section.lists]
+    return [row for row in rows if row[f"_{key}"] in pages.get(section.lists, ())]
+
+
+def is_on_page(section: Section, rows: Sequence[Row], pages: Pages) -> bool:
+    """Whether a page has a section. `rows`: those of `rows_for`."""
+    if section.lists is not None and not pages.get(section.lists):
+        return False
+    return bool(rows) or not section.is_left_out_when_empty
+
+
 def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> dict[str, Any]:
-    """A section as the template shows it."""
+    """A section as the template shows it. `rows`: those of `rows_for`."""
     section = layout.section
-    if section.lists is not None:
-        key = dict(section.links.values())[section.lists]
-        rows = [row for row in rows if row[f"_{key}"] in pages[section.lists]]
     fields = [
         field
         for field in layout.fields
         if field.name not in section.optional or any(row[field.name] is not None for row in rows)
     ]
     return {
+        "id": layout.name,
         "name": section.name,
         "about": section.about,
         "nothing": None if rows else layout.nothing,
@@ -169,25 +186,41 @@ def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> 
         "is_searched": section.is_searched,
         "groups": _headings(fields),
         "labels": [{"words": field.label, "is_number": field.kind in NUMBERS} for field in fields],
-        "body": None if section.is_calendar else _body(fields, rows, pages, root),
+        "body": None if section.is_calendar else _body(section, fields, rows, pages, root),
         "terms": layout.terms,
     }
 
 
-def _body(fields: Sequence[Field], rows: Sequence[Row], pages: Pages, root: str) -> Markup:
+def _body(section: Section, fields: Sequence[Field], rows: Sequence[Row], pages: Pages, root: str) -> Markup:
     """The rows of a table. Many cells: put together as text, each part of it escaped."""
+    searched = [field for field in fields if section.is_searched and field.kind == "text" and not field.words]
     return Markup(
-        "\n".join(f"<tr>{''.join(_cell(field, row, pages, root) for field in fields)}</tr>" for row in rows)
+        "\n".join(
+            f"<tr{_find(searched, row)}>{''.join(_cell(field, row, pages, root) for field in fields)}</tr>"
+            for row in rows
+        )
     )
 
 
+def _find(fields: Sequence[Field], row: Row) -> str:
+    """The attribute with the pinyin by which a search finds a row; empty: the row has no Chinese names."""
+    texts = [pinyin_of(row[field.name]) for field in fields if not field.is_pair and row[field.name]]
+    found = " ".join(text for text in texts if text)
+    return f' data-find="{found}"' if found else ""
+
+
 def facts_of(layout: Layout, row: Row, pages: Pages, root: str) -> list[dict[str, Any]]:
-    """The facts below a page's title. Facts that are not known are left out."""
-    return [
-        {"label": field.label, "cell": Markup(_content(field, row, pages, root))}
-        for field in layout.fields
-        if row[field.name] is not None
-    ]
+    """The facts below a page's title. Facts that are not known are left out. A number of students links to
+    the list below that has them."""
+    facts = []
+    for field in layout.fields:
+        if row[field.name] is not None:
+            cell = _content(field, row, pages, root)
+            if field.name in layout.section.narrows and row[field.name]:
+                level = quote(label_of(field.name, "levels").zh)
+                cell = f'<a href="#{layout.section.narrows[field.name]}={level}">{cell}</a>'
+            facts.append({"label": field.label, "cell": Markup(cell)})
+    return facts
 
 
 @lru_cache(SAME_TEXTS)

@@ -10,19 +10,26 @@ from pathlib import Path
 import duckdb
 
 from exports.library.definitions import all_definitions
-from exports.library.sheet_library import Rows, make_sheet, sheets_of
+from exports.library.sheet_library import make_sheet, sheets_of
 from exports.library.words import texts, untranslated
 from exports.site.kinds import kinds
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.readers import readers_of
 from exports.site.sections import SITE, PageKind, Role
-from exports.site.write import WORKBOOKS_NOTE, delete_other_readers, pages_of, write_manifest
+from exports.site.write import (
+    WORKBOOKS_NOTE,
+    delete_other_readers,
+    delete_other_workbooks,
+    file_names,
+    pages_of,
+    titles_of,
+    write_manifest,
+)
 from exports.source import Origin
 from exports.spreadsheet.sheets import Chart, Language, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from warehouse.files import put_in_place, write_text
-from warehouse.identifiers import quoted
 
 #: The pages of a role that have a workbook. The head has the workbooks of the whole school.
 OF_ROLE: Mapping[Role, PageKind] = {"class-teacher": "class", "teacher": "course"}
@@ -48,14 +55,16 @@ def write_workbooks(
     readers = readers_of(con, school_id, role, pages_of(con, school_id))
     delete_other_readers(folder / role, readers)
     data = kinds()[kind]
-    terms = dict.fromkeys(term for section in data.sections.values() for term in section.terms)
+    # The phones of guardians stay on pages, which show them only where the school allows it.
+    sections = data.sections_for(guardians=False).values()
+    terms = dict.fromkeys(term for section in sections for term in section.terms)
     definitions = all_definitions(con, school_id)
     sheets = [
         replace(
             make_sheet(con, section, school_id, language),
             charts=(Chart("line", section.name, line.along, line.values),) if line else (),
         )
-        for section in data.sections.values()
+        for section in sections
         for line in [section.line]
     ]
     if kind == "class":
@@ -71,24 +80,18 @@ def write_workbooks(
         definitions=tuple(definitions[term] for term in terms if term in definitions),
     )
     of_classes = origin.made_of(source for sheet in workbook.sheets for source in sheet.sources)
-    keys = {key for reader in readers for key in reader.pages.get(kind, ())}
-    titles = Rows.of(con, data.heading, school_id).select(
-        f"{quoted(data.heading.page)}::VARCHAR, {quoted(data.title)}"
-    )
-    names = {key: title for key, title in titles if key in keys}
-    written = 0
+    titles, written = titles_of(con, school_id, kind), 0
     for reader in readers:
-        own = folder / role / str(reader.teacher_id) / kind
-        current = {own / f"{key}.xlsx": key for key in reader.pages.get(kind, ()) if key in names}
-        own.mkdir(parents=True, exist_ok=True)
-        for old in set(own.glob("*.xlsx")) - current.keys():
-            old.unlink()
-        for path, key in current.items():
+        of_reader = folder / role / str(reader.teacher_id) / kind
+        of_reader.mkdir(parents=True, exist_ok=True)
+        names = file_names(con, school_id, kind, reader.pages.get(kind, ()))
+        delete_other_workbooks(of_reader, names)
+        for key, name in names.items():
             refuse_exposed(con, workbook.sheets, {"school_id": school_id, "pages": [key]})
             unfinished = scratch / "unfinished.xlsx"
-            of_class = replace(workbook, title=untranslated(names[key]))
+            of_class = replace(workbook, title=untranslated(titles[key]))
             write_workbook(con, of_class, replace(of_classes, pages=(key,)), unfinished, language)
-            put_in_place(unfinished, path)
+            put_in_place(unfinished, of_reader / name)
             written += 1
     write_manifest(folder / role, role, readers)
     write_text(folder / role / WORKBOOKS_NOTE, origin.generation)

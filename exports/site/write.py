@@ -9,7 +9,7 @@ import io
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,25 @@ from exports.library.sheet_library import Rows
 from exports.library.words import texts
 from exports.site.kinds import kinds
 from exports.site.nightly import READERS, WRITTEN
-from exports.site.page import HERE, Layout, Row, anchor, crumb, facts_of, layout_of, render, section_of
+from exports.site.page import (
+    HERE,
+    Layout,
+    Row,
+    anchor,
+    crumb,
+    facts_of,
+    is_on_page,
+    layout_of,
+    render,
+    rows_for,
+    section_of,
+)
 from exports.site.readers import Reader, readers_of
 from exports.site.sections import SITE, Links, PageKind, Pages, Role
-from exports.source import Origin
+from exports.source import Origin, distinct_names
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
 from warehouse.csv_cells import safe_cell
+from warehouse.files import without_separators
 from warehouse.identifiers import quoted
 
 #: Pages whose rows are read at once.
@@ -36,6 +49,8 @@ BATCH = 50
 BOARD_PAGE = "board.html"
 #: In the folder of a role: the generation of its workbooks, written after the last of them.
 WORKBOOKS_NOTE = "workbooks.txt"
+#: Letters of a page's title in the name of its workbook: a name has 255 bytes at most.
+LONGEST_NAME = 60
 #: Files that all pages load.
 SHARED = ("site.css", "site.js")
 
@@ -60,19 +75,10 @@ class Source:
         """The heading and the sections of a kind of page."""
         if kind not in self.layouts:
             data = kinds()[kind]
-            sections = {"": data.heading} | data.sections
+            sections = {"": data.heading} | data.sections_for(guardians=self.guardians)
             self.layouts[kind] = [
-                layout_of(
-                    self.con,
-                    section,
-                    None if name else data.title,
-                    self.origin,
-                    self.terms,
-                    self.pages[kind],
-                    f"rows of {kind} {name}",
-                )
+                layout_of(self.con, kind, name, section, self.origin, self.terms, self.pages[kind])
                 for name, section in sections.items()
-                if self.guardians or not section.is_about_guardians
             ]
         return self.layouts[kind]
 
@@ -89,15 +95,7 @@ def has_guardians(con: duckdb.DuckDBPyConnection, school_id: int) -> bool:
 
 def pages_of(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[PageKind, list[str]]:
     """The keys of all pages of a school, by kind."""
-    return {
-        kind: [
-            key
-            for (key,) in Rows.of(con, data.heading, school_id).select(
-                f"{quoted(data.heading.page)}::VARCHAR AS page", rest="ORDER BY page"
-            )
-        ]
-        for kind, data in kinds().items()
-    }
+    return {kind: list(titles_of(con, school_id, kind)) for kind in kinds()}
 
 
 def write_role(
@@ -174,6 +172,31 @@ def delete_earlier_workbooks(folder: Path, generation: str) -> None:
             workbook.unlink()
 
 
+def file_names(
+    con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind, keys: Collection[str]
+) -> dict[str, str]:
+    """The names of the workbooks of pages by key: the titles of the pages, such as 高三(1)班.xlsx."""
+    titles = {
+        key: without_separators(title)[:LONGEST_NAME].strip(" .") or key
+        for key, title in titles_of(con, school_id, kind).items()
+        if key in keys
+    }
+    return {key: f"{name}.xlsx" for key, name in distinct_names(titles).items()}
+
+
+def titles_of(con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind) -> dict[str, str]:
+    """The titles of all pages of a kind by key."""
+    data = kinds()[kind]
+    columns = f"{quoted(data.heading.page)}::VARCHAR AS page, {quoted(data.title)}::VARCHAR"
+    return dict(Rows.of(con, data.heading, school_id).select(columns, rest="ORDER BY page"))
+
+
+def delete_other_workbooks(folder: Path, names: Mapping[str, str]) -> None:
+    """Delete the workbooks of a folder that have none of these names."""
+    for workbook in {*folder.glob("*.xlsx")} - {folder / name for name in names.values()}:
+        workbook.unlink()
+
+
 def write_manifest(folder: Path, role: Role, readers: Sequence[Reader]) -> None:
     """Write who may read which folder into the folder of the role."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -209,9 +232,8 @@ def _write_site(
     written += _write(folder / "age.js", age_script(source.origin))
     for old in {*folder.glob("*.html"), *folder.glob("*/*.html")} - current:
         old.unlink()
-    for workbook in folder.glob("*/*.xlsx"):
-        if workbook.with_suffix(".html") not in current:
-            workbook.unlink()
+    for kind, keys in pages.items():
+        delete_other_workbooks(folder / kind, file_names(source.con, source.origin.school.id, kind, keys))
     return {kind: len(keys) for kind, keys in pages.items()} | {WRITTEN: written}
 
 
@@ -260,8 +282,9 @@ def _page(
         "has_board": is_index and heading is None,
         "sections": [
             section_of(layout, rows, allowed, root)
-            for layout, rows in zip(layouts[1:], section_rows, strict=True)
-            if layout.section.lists is None or allowed.get(layout.section.lists)
+            for layout, all_rows in zip(layouts[1:], section_rows, strict=True)
+            for rows in [rows_for(layout.section, all_rows, allowed)]
+            if is_on_page(layout.section, rows, allowed)
         ],
         "root": root,
     }

@@ -81,12 +81,16 @@ select
     changes.new_this_week,
     changes.new_this_week is null as is_old,
     changes.since,
-    coalesce('week ' || changes.week, strftime(changes.since, '%Y-%m-%d'))
-    || case when changes.change = 'first' then ' or earlier' else '' end
-    || case when changes.thresholds_changed then ' (limits changed)' else '' end as since_en,
-    coalesce('第' || changes.week || '周', strftime(changes.since, '%Y-%m-%d'))
-    || case when changes.change = 'first' then '（或更早）' else '' end
-    || case when changes.thresholds_changed then '（界限调整）' else '' end as since_zh,
+    case when judged.level <> 'none' then
+        coalesce('week ' || changes.week, strftime(changes.since, '%Y-%m-%d'))
+        || case when changes.change = 'first' then ' or earlier' else '' end
+        || case when changes.thresholds_changed then ' (limits changed)' else '' end
+    end as since_en,
+    case when judged.level <> 'none' then
+        coalesce('第' || changes.week || '周', strftime(changes.since, '%Y-%m-%d'))
+        || case when changes.change = 'first' then '（或更早）' else '' end
+        || case when changes.thresholds_changed then '（界限调整）' else '' end
+    end as since_zh,
     interventions.last_intervention_on,
     interventions.again_on,
     attendance.recorded,

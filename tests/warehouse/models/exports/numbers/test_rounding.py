@@ -233,7 +233,7 @@ def test_no_percentage_of_a_page_has_other_than_two_decimals(site: Path) -> None
 def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
     words = Words("Rate", "比率")
     field = Field("rate", words, None, "percent", 2, signed=False, words={}, link=None, is_pair=False)
-    layout = Layout(kinds()["student"].heading, (field,), words, (), "rows")
+    layout = Layout(kinds()["student"].heading, "", (field,), words, (), "rows")
     [fact] = facts_of(layout, {"rate": number}, {}, "")
     assert fact["cell"] == "—"
 
