@@ -80,7 +80,7 @@ def write_board(
         "nothing": {figure.name: _nothing(figure) for figure in figures},
         "terms": terms_of(con, origin.school.id, parts, BOARD.definitions)
         | {"came_true": [back_test.MEANING]},
-        "came_true": back_test.came_true(con, origin.school.id),
+        "came_true": back_test.came_true(con, origin.school.id, names=names),
         "reasons_proven": back_test.reasons_proven(con, origin.school.id),
         "by_group": _figures_by_group(by_group),
         "pages": pages

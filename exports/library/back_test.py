@@ -27,16 +27,18 @@ class Answer:
     sentences: tuple[Words, ...]
 
 
-def came_true(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Answer, ...]:
+def came_true(con: duckdb.DuckDBPyConnection, school_id: int, *, names: bool) -> tuple[Answer, ...]:
     """The answers of the back-test of a school: how many talks were right, whom the list missed, whether
-    groups are treated alike, and what cannot be known."""
+    groups are treated alike, and what cannot be known. `names`: the page names students."""
     answers = (
         Answer(
             to_words(data["question"]),
             tuple(
                 sentence
                 for passage in data["passages"]
-                for sentence in Passage.model_validate(passage).read(con, school_id, _CONTENT["codes"])
+                for sentence in Passage.model_validate(passage).read(
+                    con, school_id, _CONTENT["codes"], names=names
+                )
             ),
         )
         for data in _CONTENT["answers"]

@@ -45,12 +45,17 @@ class RowsData(Data):
 
     view: str
     condition: str = "true"
+    #: SQL for the rows that a page may show that does not name persons.
+    condition_without_names: str = "true"
     #: Columns that sort the rows; - before a name: descending.
     order: tuple[str, ...] = ()
 
-    def rows(self, con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any]]:
-        """The rows of a school, by column."""
-        source = f"FROM {relation(f'views.{self.view}')} WHERE school_id = $school_id AND ({self.condition})"
+    def rows(
+        self, con: duckdb.DuckDBPyConnection, school_id: int, *, names: bool = True
+    ) -> list[dict[str, Any]]:
+        """The rows of a school, by column. `names`: the page names persons."""
+        condition = self.condition if names else f"({self.condition}) AND {self.condition_without_names}"
+        source = f"FROM {relation(f'views.{self.view}')} WHERE school_id = $school_id AND ({condition})"
         return records(con, source + sorted_by(self.order), {"school_id": school_id})
 
 
@@ -63,9 +68,11 @@ class Passage(RowsData):
     #: Said at the end.
     last: Phrase | None = None
 
-    def read(self, con: duckdb.DuckDBPyConnection, school_id: int, codes: Codes) -> tuple[Words, ...]:
-        """The sentences on a school."""
-        rows = self.rows(con, school_id)
+    def read(
+        self, con: duckdb.DuckDBPyConnection, school_id: int, codes: Codes, *, names: bool = True
+    ) -> tuple[Words, ...]:
+        """The sentences on a school. `names`: the page names persons."""
+        rows = self.rows(con, school_id, names=names)
         sentences = [text for row in rows for text in sentences_on(self.sentences, row, codes)]
         if not sentences and self.otherwise:
             sentences = [self.otherwise]

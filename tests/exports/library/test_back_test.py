@@ -175,7 +175,10 @@ def today(
 
 
 def answers(con: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    return {answer.question.en: [text.en for text in answer.sentences] for answer in came_true(con, 1)}
+    return {
+        answer.question.en: [text.en for text in answer.sentences]
+        for answer in came_true(con, 1, names=False)
+    }
 
 
 def test_answers_count_in_both_directions(con: duckdb.DuckDBPyConnection) -> None:
@@ -195,7 +198,7 @@ def test_answers_count_in_both_directions(con: duckdb.DuckDBPyConnection) -> Non
         "attendance and 27 had not (33% found, 95% range 20 to 48%)."
     ]
     assert said[FAIR] == [NOT_COMPARED, OWN_EYE]
-    zh = [text.zh for answer in came_true(con, 1) for text in answer.sentences]
+    zh = [text.zh for answer in came_true(con, 1, names=False) for text in answer.sentences]
     assert "S20第8周：因出勤被预警的20名学生中，13名之后两门及以上不及格，7名没有。" in zh
     assert "因此这样的谈话有65%谈对了人（95%区间43%至82%），即20次中有13次。" in zh
 
@@ -368,7 +371,7 @@ def test_a_young_school_reads_how_long_to_wait(con: duckdb.DuckDBPyConnection) -
         row = {"school_id": 1, "semester_id": 20, "outcome": outcome, "status": "semester not over"}
         words = {"status_en": "The semester is not over", "status_zh": "学期未结束", "weeks_missing": 9}
         insert(con, "marts.early_warning_backtest_status", row | words)
-    [_, unknown] = list(came_true(con, 1))
+    [_, unknown] = list(came_true(con, 1, names=False))
     assert [sentence.en for sentence in unknown.sentences] == [
         "Whether students flagged for attendance failed two courses or more afterwards, for grades were "
         "chronically absent afterwards, with a warning or at risk failed a course in the next semester, with "
@@ -376,3 +379,10 @@ def test_a_young_school_reads_how_long_to_wait(con: duckdb.DuckDBPyConnection) -
         "weeks to wait: 9."
     ]
     assert unknown.sentences[0].zh.endswith("是否到下学期末离校：学期未结束，还需9周。")
+
+
+def test_a_page_with_names_compares_groups_of_few(con: duckdb.DuckDBPyConnection) -> None:
+    group(con, "gender", "m", 24, is_suppressed=True)
+    week(con, 20, 8)
+    [_, _, fair_answer, *_] = came_true(con, 1, names=True)
+    assert fair_answer.sentences[0].en.startswith("Group m (S20, week 8")

@@ -1,7 +1,7 @@
 -- Grain: school, rule, outcome of backtest_answer, group of students beside all others of its kind of groups.
 -- Rules: a group is compared by recall or false alarms, by the surer of the two. Of each kind of groups those are told that
---   differ by more than chance, or else the group that differs most; of two groups that of which there is more. Groups of
---   few students are left out. Shares are in whole percents.
+--   differ by more than chance, or else the group that differs most; of two groups that of which there is more. is_suppressed
+--   is that of the mart: a page without names of persons leaves such groups out. Shares are in whole percents.
 with groups as (
     select
         answers.place,
@@ -26,7 +26,7 @@ compared as (
         case when share = 'recall' then recall_difference_low else false_alarm_rate_difference_low end as low,
         case when share = 'recall' then recall_difference_high else false_alarm_rate_difference_high end as high
     from groups
-    where share is not null and group_code <> 'unknown' and not is_suppressed
+    where share is not null and group_code <> 'unknown'
 ),
 
 ranked as (
