@@ -197,8 +197,7 @@ def _entries(
         table_text = models.get((schema, table), ModelText())
         text = table_text if column is None else models.get((schema, table, column), ModelText())
         # The yml of a view of staging or views describes only the columns that no table beside it describes.
-        elsewhere = None
-        named = (schema, table)
+        elsewhere, near, named = None, list[Place](), (schema, table)
         if schema in INHERITING and column:
             near = [place for place in beside.get((schema, table), ()) if described.get((*place, column))]
             elsewhere = described[*near[0], column] if near else None
@@ -207,6 +206,7 @@ def _entries(
             elif near and not text.description:
                 named = near[0]
         label = _label(labels, *named, column)
+        classes = (privacy.get((*place, column)) for place in ((schema, table), *near)) if column else ()
         endpoint = endpoints.get(table, "") if schema == "raw" else ""
         source = text.source or table_text.source or endpoint or SOURCES.get(schema)
         description = row["description"] or text.description or elsewhere
@@ -220,9 +220,7 @@ def _entries(
             "unit": label.unit or None,
             "source": source,
             "stands_on": None if column else sorted(_resources(inputs, schema, table)),
-            "privacy": (privacy.get((schema, table, column)) or privacy.get((*named, column)))
-            if column
-            else None,
+            "privacy": next(filter(None, classes), None),
             "is_key": column in keys[schema, table] if column and (schema, table) in keys else None,
             "refers_to": references.get((schema, table, column)) if column else None,
             "allowed_values": values.get((schema, table, column)) if column else None,
