@@ -44,6 +44,9 @@ TABLES = """
     );
     CREATE TABLE core.dim_school (school_id BIGINT);
     INSERT INTO core.dim_school VALUES (1);
+    CREATE TABLE staging.stg_semester_calendars (
+        school_id BIGINT, semester_id BIGINT, v1_semester_id BIGINT
+    );
     CREATE TABLE staging.stg_early_warning_rules (school_id BIGINT, indicator VARCHAR, area VARCHAR);
     INSERT INTO staging.stg_early_warning_rules VALUES
         (1, 'attendance_rate', 'attendance'), (1, 'attendance_drop', 'attendance'), (1, 'lateness_rate',
