@@ -165,7 +165,8 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
     ],
     # The second is outside all semesters.
     "interventions": [
-        {"student_id": 1, "date": "2026-03-09", "kind": "talk", "done_by": "陈老师", "result": "好"},
+        {"student_id": 1, "date": "2026-03-09", "kind": "talk", "done_by": "陈老师", "result": "好"}
+        | {"again_on": "2026-03-23"},
         {"student_id": 2, "date": "2020-01-01", "kind": "plan"},
         {"student_id": 2, "date": "2026-03-09", "kind": "talk", "_deleted_at": _LEFT},
     ],
