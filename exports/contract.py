@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import yaml
 
-from exports.source import records
+from warehouse.published.reading import records
 
 #: The name of the export.
 CONTRACT = "contract"

@@ -10,8 +10,7 @@ from typing import Any
 
 import duckdb
 
-from exports.library.sheet_library import Data
-from exports.library.view_rows import ViewRows, read_rows
+from exports.library.view_rows import Data, ViewRows, read_rows
 from exports.library.words import Phrase, content_of
 from exports.source import joined, resource_labels
 from exports.spreadsheet.sheets import Change, Figure, Words

@@ -19,7 +19,6 @@ from exports.spreadsheet.sheets import Words
 from warehouse.age import NOT_BY_SEMESTER, Age, age_of, incomplete_slices
 from warehouse.published import reading
 from warehouse.published.contents import read_publication, read_schools, read_standings, read_tables
-from warehouse.published.reading import records as records
 from warehouse.published.shards import Published
 
 #: The memory limit. Larger sorts spill to disk.

@@ -11,7 +11,7 @@ from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
 
 #: Schemas whose tables can be exported.
-SCHEMAS = ("marts", "views", "core", "datasets", "reports")
+SCHEMAS = ("marts", "core", "datasets", "reports")
 #: The columns with the school of a row. The first counts, since a dataset may have both.
 SCHOOL_COLUMNS = ("_school_id", "school_id")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import duckdb
 
 from exports.library.definitions import definitions_of
-from exports.library.sheet_library import Data
-from exports.library.view_rows import ViewRows
+from exports.library.view_rows import Data, ViewRows
 from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 import duckdb
 
-from exports.library.sentences import Codes, RowsData, SentenceData, fill, sentences_on
+from exports.library.sentences import Codes, SentenceData, fill, sentences_on
+from exports.library.view_rows import ViewRows, read_rows
 from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
 
@@ -16,7 +17,7 @@ from exports.spreadsheet.sheets import Definition, Words
 Topic = Literal["attendance", "grades", "early_warning"]
 
 
-class DefinitionData(RowsData):
+class DefinitionData(ViewRows):
     """A definition for each row of a view, or that of a measure."""
 
     view: str = "threshold"
@@ -29,7 +30,7 @@ class DefinitionData(RowsData):
 
     def read(self, con: duckdb.DuckDBPyConnection, school_id: int, codes: Codes) -> Iterator[Definition]:
         """The definitions of a school."""
-        for row in self.rows(con, school_id):
+        for row in read_rows(con, self, [school_id]):
             if self.measure:
                 yield definition(self.measure, row)
             else:

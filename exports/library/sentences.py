@@ -10,11 +10,10 @@ from typing import Any
 import duckdb
 from pydantic import Field
 
-from exports.library.sheet_library import Data, sorted_by
+from exports.library.view_rows import Data, ViewRows, read_rows
 from exports.library.words import Phrase, labels
-from exports.source import joined, records
+from exports.source import joined
 from exports.spreadsheet.sheets import Words
-from warehouse.identifiers import relation
 
 #: Kinds of codes in words.yml, by the column that has the codes.
 Codes = Mapping[str, str]
@@ -40,28 +39,11 @@ class SentenceData(Data):
         return None
 
 
-class RowsData(Data):
-    """The rows of a view, in their order."""
-
-    view: str
-    condition: str = "true"
-    #: SQL for the rows that a page may show that does not name persons.
-    condition_without_names: str = "true"
-    #: Columns that sort the rows; - before a name: descending.
-    order: tuple[str, ...] = ()
-
-    def rows(
-        self, con: duckdb.DuckDBPyConnection, school_id: int, *, names: bool = True
-    ) -> list[dict[str, Any]]:
-        """The rows of a school, by column. `names`: the page names persons."""
-        condition = self.condition if names else f"({self.condition}) AND {self.condition_without_names}"
-        source = f"FROM {relation(f'views.{self.view}')} WHERE school_id = $school_id AND ({condition})"
-        return records(con, source + sorted_by(self.order), {"school_id": school_id})
-
-
-class Passage(RowsData):
+class Passage(ViewRows):
     """What the rows of a view say."""
 
+    #: SQL for the rows that a page may show that does not name persons.
+    condition_without_names: str = "true"
     sentences: tuple[SentenceData, ...]
     #: Said where the rows say nothing.
     otherwise: Phrase | None = None
@@ -72,7 +54,8 @@ class Passage(RowsData):
         self, con: duckdb.DuckDBPyConnection, school_id: int, codes: Codes, *, names: bool = True
     ) -> tuple[Words, ...]:
         """The sentences on a school. `names`: the page names persons."""
-        rows = self.rows(con, school_id, names=names)
+        condition = "true" if names else self.condition_without_names
+        rows = read_rows(con, self, [school_id], condition)
         sentences = [text for row in rows for text in sentences_on(self.sentences, row, codes)]
         if not sentences and self.otherwise:
             sentences = [self.otherwise]

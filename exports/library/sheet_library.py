@@ -10,8 +10,9 @@ from itertools import cycle
 from typing import Annotated, Any, Literal
 
 import duckdb
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, Field
 
+from exports.library.view_rows import Data, sorted_by
 from exports.library.words import Phrase, colour, content_of, labels, to_words
 from exports.spreadsheet.sheets import (
     Chart,
@@ -31,12 +32,6 @@ from warehouse.identifiers import literal, quoted, relation
 
 #: The first column of a sheet of pages: the key of the row's page.
 PAGE = "page"
-
-
-class Data(BaseModel):
-    """A mapping in a file. A name that it does not have is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ColumnData(Data):
@@ -122,7 +117,7 @@ class FillData(Data):
 
     columns: tuple[str, ...]
     #: The colour of each code.
-    codes: dict[str, str] = {}
+    codes: dict[str, str] = Field(default_factory=dict)
     #: The colour of values below a number.
     below: tuple[float, str] | None = None
 
@@ -141,7 +136,7 @@ class ChartData(Data):
     #: Names of colours, in the order of the values without a colour by the key of a pivot.
     colours: tuple[str, ...] = ()
     #: Names of colours by the key of a pivot.
-    colours_of: dict[str, str] = {}
+    colours_of: dict[str, str] = Field(default_factory=dict)
 
 
 class SheetData(Data):
@@ -316,17 +311,6 @@ def _query(rows: Rows, cells: Sequence[_Cell], keys: Mapping[str, str], conditio
     grouped = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if pivoted else ""
     order = sorted_by(data.order, keys.get(PAGE, ""))
     return f"SELECT {listed} FROM {rows.source} WHERE {rows.condition}{condition}{grouped}{order}"
-
-
-def sorted_by(order: Sequence[str], first: str = "") -> str:
-    """SQL that sorts rows by columns; - before a name: descending. Missing values come last.
-
-    `first`: SQL by which rows are sorted before all else; empty: none."""
-    columns = [
-        f"{quoted(name.removeprefix('-'))}{' DESC' * name.startswith('-')} NULLS LAST" for name in order
-    ]
-    terms = [*([first] if first else []), *columns]
-    return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _cells(

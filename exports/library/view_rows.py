@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from exports.library.sheet_library import Data
 from warehouse.identifiers import among, quoted, relation
 from warehouse.published.reading import records
+
+
+class Data(BaseModel):
+    """A mapping in a file. A name that it does not have is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ViewRows(Data):
@@ -27,16 +32,24 @@ class ViewRows(Data):
 
 
 def read_rows(
-    con: duckdb.DuckDBPyConnection, data: ViewRows, school_ids: Sequence[int]
+    con: duckdb.DuckDBPyConnection, data: ViewRows, school_ids: Sequence[int], condition: str = "true"
 ) -> list[dict[str, Any]]:
-    """The rows of some schools, by column."""
+    """The rows of some schools, by column. `condition`: SQL for the rows that are meant, beside that of the
+    file."""
     columns = ", ".join(f"{value} AS {quoted(name)}" for name, value in data.columns.items())
-    order = ", ".join(
-        f"{quoted(name.removeprefix('-'))}{' DESC' * name.startswith('-')} NULLS LAST" for name in data.order
-    )
     query = f"""
         SELECT {columns or "*"} FROM {relation(f"views.{data.view}")}
-        WHERE {among("school_id", school_ids)} AND ({data.condition})
-        {f"ORDER BY {order}" if order else ""}
+        WHERE {among("school_id", school_ids)} AND ({data.condition}) AND ({condition}){sorted_by(data.order)}
     """
     return records(con, query)
+
+
+def sorted_by(order: Sequence[str], first: str = "") -> str:
+    """SQL that sorts rows by columns; - before a name: descending. Missing values come last.
+
+    `first`: SQL by which rows are sorted before all else; empty: none."""
+    columns = [
+        f"{quoted(name.removeprefix('-'))}{' DESC' * name.startswith('-')} NULLS LAST" for name in order
+    ]
+    terms = [*([first] if first else []), *columns]
+    return f" ORDER BY {', '.join(terms)}" if terms else ""

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from exports.library.sheet_library import ColumnData, Data, SheetData
+from exports.library.sheet_library import ColumnData, SheetData
+from exports.library.view_rows import Data
 from exports.library.words import Phrase, content_of
 from exports.site.sections import SITE, PageKind
 

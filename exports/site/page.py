@@ -23,11 +23,12 @@ from exports.site.drawing import line_chart
 from exports.site.kinds import Section, kinds, signs
 from exports.site.pinyin import pinyin_of
 from exports.site.sections import SITE, PageKind, Pages
-from exports.source import Origin, records
+from exports.source import Origin
 from exports.spreadsheet.columns import sheet_columns
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Kind, Language, Words
 from exports.templates import page_template
 from warehouse.identifiers import quoted
+from warehouse.published.reading import records
 from warehouse.rounding import half_up
 
 HERE = Path(__file__).parent
@@ -205,8 +206,8 @@ def _body(section: Section, fields: Sequence[Field], rows: Sequence[Row], pages:
 def _find(fields: Sequence[Field], row: Row) -> str:
     """The attribute with the pinyin by which a search finds a row; empty: the row has no Chinese names."""
     texts = [pinyin_of(row[field.name]) for field in fields if not field.is_pair and row[field.name]]
-    found = " ".join(text for text in texts if text)
-    return f' data-find="{found}"' if found else ""
+    readings = " ".join(text for text in texts if text)
+    return f' data-find="{escape(readings)}"' if readings else ""
 
 
 def facts_of(layout: Layout, row: Row, pages: Pages, root: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from exports.site.sections import PageKind, Role
-from exports.source import records
+from warehouse.published.reading import records
 
 PAGES = "FROM views.reader WHERE school_id = $school_id AND role = $role ORDER BY ALL"
 

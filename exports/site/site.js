@@ -45,8 +45,17 @@
     return digits === "" || Number.isNaN(Number(digits)) ? null : Number(digits);
   };
 
-  // A link to a state on the same page, such as a figure's link to the students behind it.
-  window.addEventListener("hashchange", () => location.reload());
+  // Called when a link on the page changes the state, such as the link of a figure to the students behind it.
+  const followers = [];
+  window.addEventListener("hashchange", () => {
+    if (!location.hash.includes("=")) return;
+    const next = new URLSearchParams(location.hash.slice(1));
+    [...state.keys()].forEach((name) => state.delete(name));
+    next.forEach((value, name) => state.set(name, value));
+    followers.forEach((follow) => follow());
+    const heading = document.getElementById(`h-${[...next.keys()][0].split(".")[0]}`);
+    if (heading) { heading.tabIndex = -1; heading.focus(); heading.scrollIntoView(); }
+  });
 
   document.querySelectorAll(".tools").forEach((tools) => {
     tools.hidden = false;
@@ -66,9 +75,10 @@
       count.textContent = words.length ? `${shown} / ${rows.length}` : "";
     }
     if (input) {
-      input.value = state.get(table.id) || "";
+      const follow = () => { input.value = state.get(table.id) || ""; narrow(); };
       input.addEventListener("input", () => { narrow(); remember(table.id, input.value); });
-      narrow();
+      followers.push(follow);
+      follow();
     }
 
     // Sorts by a column: up, down, then as the page has it. Cells without a value stay last.
@@ -102,7 +112,8 @@
 
     // Downloads the rows that are visible, as CSV for spreadsheet programs: text that begins like a formula gets a ' before it.
     const link = tools.querySelector("a[download]");
-    const field = (words) => `"${(/^[=+\-@\t\r]/.test(words) && number(words) === null ? `'${words}` : words).replaceAll('"', '""')}"`;
+    const isFormula = (words) => /^['\s\u200b\ufeff"|;]*[=+\-@＝＋－＠]/.test(words) && !/^[+\-][\d,]{1,9}(\.\d+)?%?$/.test(words);
+    const field = (words) => `"${(isFormula(words) ? `'${words}` : words).replaceAll('"', '""')}"`;
     link.addEventListener("click", () => {
       const lines = [heads, ...[...body.rows].filter((row) => !row.hidden).map((row) => [...row.cells])];
       const csv = lines.map((cells) => cells.map((cell) => field(text(cell))).join(",")).join("\r\n");

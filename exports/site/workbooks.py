@@ -65,6 +65,7 @@ def write_workbooks(
             charts=(Chart("line", section.name, line.along, line.values),) if line else (),
         )
         for section in sections
+        if not section.is_left_out_when_empty
         for line in [section.line]
     ]
     if kind == "class":

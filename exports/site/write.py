@@ -38,7 +38,7 @@ from exports.site.page import (
 )
 from exports.site.readers import Reader, readers_of
 from exports.site.sections import SITE, Links, PageKind, Pages, Role
-from exports.source import Origin, distinct_names
+from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Definition, Language, Words
 from warehouse.csv_cells import safe_cell
 from warehouse.files import without_separators
@@ -49,8 +49,8 @@ BATCH = 50
 BOARD_PAGE = "board.html"
 #: In the folder of a role: the generation of its workbooks, written after the last of them.
 WORKBOOKS_NOTE = "workbooks.txt"
-#: Letters of a page's title in the name of its workbook: a name has 255 bytes at most.
-LONGEST_NAME = 60
+#: Bytes of a page's title in the name of its workbook: a name has 255 bytes at most.
+LONGEST_NAME = 200
 #: Files that all pages load.
 SHARED = ("site.css", "site.js")
 
@@ -176,12 +176,19 @@ def file_names(
     con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind, keys: Collection[str]
 ) -> dict[str, str]:
     """The names of the workbooks of pages by key: the titles of the pages, such as 高三(1)班.xlsx."""
-    titles = {
-        key: without_separators(title)[:LONGEST_NAME].strip(" .") or key
-        for key, title in titles_of(con, school_id, kind).items()
-        if key in keys
+    names = {key: _file_name(title) for key, title in titles_of(con, school_id, kind).items() if key in keys}
+    # Some file systems ignore case.
+    often = Counter(name.casefold() for name in names.values())
+    return {
+        key: f"{name}.xlsx" if name and often[name.casefold()] == 1 else f"{name} [{key}].xlsx".strip()
+        for key, name in names.items()
     }
-    return {key: f"{name}.xlsx" for key, name in distinct_names(titles).items()}
+
+
+def _file_name(title: str) -> str:
+    """A title as a part of the name of a file. No title ends like the key that equal names get."""
+    name = without_separators(title).replace("[", "(").replace("]", ")").encode()[:LONGEST_NAME]
+    return name.decode(errors="ignore").strip(" .")
 
 
 def titles_of(con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind) -> dict[str, str]:

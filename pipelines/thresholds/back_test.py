@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 
 from exports.library.words import labels
-from exports.source import records
 from pipelines.thresholds.flags import COLUMNS, Flags
+from warehouse.published.reading import records
 
 #: Each rule, with an outcome that it does not look at in the same semester.
 PAIRS = {

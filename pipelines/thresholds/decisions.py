@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 
 from exports.library.words import labels
-from exports.source import records
 from pipelines.thresholds.back_test import LAST_CLOSED, PAIRS, point_label
 from pipelines.thresholds.flags import FEWEST_OF_SHARE, wilson
+from warehouse.published.reading import records
 from warehouse.rounding import half_up
 
 #: The outcomes that a level contains, with the labels of the area that does not, and of the outcome.

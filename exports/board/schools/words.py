@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from exports.board.charts import Page
 from exports.board.words import Part
-from exports.library.sheet_library import Data
-from exports.library.view_rows import ViewRows
+from exports.library.view_rows import Data, ViewRows
 from exports.library.words import Phrase, content_of, untranslated
 from exports.source import joined
 from exports.spreadsheet.sheets import Definition, Words

@@ -13,7 +13,6 @@ from typing import Any
 import duckdb
 
 from exports.library.words import labels
-from exports.source import records
 from pipelines.cli.terminal.display import USAGE, complain, console, fail, print_line, show
 from pipelines.publication.published_file import why_unreadable
 from pipelines.resources import build_of
@@ -32,7 +31,7 @@ from warehouse.publish.models.compiled_models import Project, read_project
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.model_runner import Built, Checked, run
 from warehouse.publish.models.thresholds import FOLDER, ThresholdsWrong, read_own, with_own
-from warehouse.published.reading import Part, opened, parts_of
+from warehouse.published.reading import Part, opened, parts_of, records
 from warehouse.rounding import percent
 
 LEVEL_COUNTS = """

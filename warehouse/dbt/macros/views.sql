@@ -86,10 +86,11 @@
     having coalesce(admin_class_id, cohort_id) is not null or grouping(admin_class_id) + grouping(cohort_id) = 2
 {%- endmacro %}
 
-{#- The name of a class with its grade, as a Chinese school writes it: 高三(1)班. A name that has the grade keeps it. -#}
+{#- The name of a class with its grade, as a Chinese school writes it: 高三(1)班 for (1)班. A name that says more than a
+    number keeps what it says. -#}
 {% macro class_title(name, level) -%}
     case
-        when {{ level }} between 1 and 12 and not starts_with({{ name }}, {{ grade_name(level) }})
+        when {{ level }} between 1 and 12 and regexp_full_match({{ name }}, '[(（]?[0-9]+[)）]?班?')
             then {{ grade_name(level) }} || {{ name }}
         else {{ name }}
     end

@@ -10,12 +10,13 @@ import pytest
 
 from exports.board.rows import chart_rows
 from exports.ready import attendance, grades
-from exports.source import School, records
+from exports.source import School
 from exports.spreadsheet.sheets import Workbook
 from tests.kits.models import school_years
 from tests.kits.models.builds import Build, Builder
 from tests.kits.models.publishing import publish
 from tests.kits.models.school_years import FIRST_DAYS, FOUR_YEARS, JUNIOR, SENIOR, SILENT, WEEKS
+from warehouse.published.reading import records
 
 #: The grade from which a cohort graduates, where the platform tells.
 LAST_GRADES = {SENIOR: 12, JUNIOR: 9}

@@ -18,7 +18,7 @@ from exports.board.rows import chart_rows
 from exports.export import Options, Written, export
 from exports.library.sheet_library import page_query
 from exports.site.kinds import Section, kinds
-from exports.source import School, records
+from exports.source import School
 from pipelines.measures import Filter, measured
 from tests.kits.exports.spreadsheets import read_book
 from tests.kits.models import worlds
@@ -28,6 +28,7 @@ from warehouse.metrics import catalogue
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.model_runner import run_check
+from warehouse.published.reading import records
 
 SCHOOL = 1
 #: Terms of the years of graduation.

@@ -1,6 +1,7 @@
 -- Grain: school, day, student who missed a recorded lesson of the day, or came late.
 -- Rules: the last school day (views.last_school_day) and later days of the semesters that are shown: of a day on which few
---   rolls were taken yet, what is known so far. A student who missed all recorded lessons is away. reason is the kind of leave
+--   rolls were taken yet, what is known so far. Who missed all recorded lessons of the last school day was
+--   away. reason is the kind of leave
 --   that the platform names, else unexcused. last_intervention_on and the columns after it are the latest talk or measure.
 --   is_spoken_to: it was on the day or since.
 with judged as (
@@ -23,8 +24,9 @@ lessons as (
         count(*) filter (where attendance.is_absent) as absent,
         count(*) filter (where attendance.is_leave) as on_leave,
         count(*) filter (where attendance.is_late) as late,
-        string_agg(distinct cast(attendance.lesson as varchar), ', ' order by cast(attendance.lesson as varchar))
-            filter (where attendance.is_absent) as lessons,
+        array_to_string(
+            list_sort(list(distinct attendance.lesson) filter (where attendance.is_absent)), ', '
+        ) as lessons,
         string_agg(distinct attendance.absence_label, ', ' order by attendance.absence_label)
             filter (where attendance.is_absent and attendance.is_leave) as leave_label,
         any_value(days.last_day) as last_day
@@ -50,7 +52,7 @@ interventions as (
     select
         school_id,
         student_id,
-        max_by(struct_pack(date := date, kind := kind, done_by := done_by, result := result), date) as latest
+        max_by(struct_pack(date := date, kind := kind, done_by := done_by, result := result), (date, kind)) as latest
     from {{ ref('fct_intervention') }}
     group by all
 )
@@ -77,7 +79,7 @@ select
     lessons.on_leave,
     lessons.late,
     lessons.lessons,
-    lessons.absent = lessons.recorded as is_away,
+    lessons.absent = lessons.recorded and lessons.date = lessons.last_day as is_away,
     case
         when lessons.absent = 0 then 'late'
         when lessons.on_leave = lessons.absent then 'leave'

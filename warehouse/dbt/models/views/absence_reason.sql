@@ -10,6 +10,7 @@ with students as (
         cohort_name,
         admin_class_id,
         admin_class,
+        class_title,
         recorded
     from {{ ref('student_standing') }}
     where is_shown and admin_class_id is not null
@@ -19,7 +20,7 @@ classes as (
     select
         school_id,
         admin_class_id,
-        any_value(admin_class) as admin_class,
+        any_value(coalesce(class_title, admin_class)) as class_title,
         sum(recorded) as recorded
     from students
     group by all
@@ -41,7 +42,7 @@ select
     school_id,
     admin_class_id,
     heads.cohort_name,
-    classes.admin_class,
+    classes.class_title,
     classes.recorded,
     missed.reason,
     case missed.reason when 'unexcused' then 'Unexcused' when 'leave' then 'Leave' else missed.reason end as reason_en,

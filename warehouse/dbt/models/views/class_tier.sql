@@ -4,7 +4,7 @@ with students as (
         school_id,
         admin_class_id,
         attendance_tier as tier,
-        any_value(admin_class) as admin_class,
+        any_value(coalesce(class_title, admin_class)) as class_title,
         count(*) as students
     from {{ ref('student_standing') }}
     where is_shown and admin_class_id is not null and attendance_tier is not null
@@ -15,7 +15,7 @@ select
     students.school_id,
     students.admin_class_id,
     classes.cohort_name,
-    students.admin_class,
+    students.class_title,
     students.tier,
     coalesce(tiers.upper_percent, 1000) as tier_order,
     students.students

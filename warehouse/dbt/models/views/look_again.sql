@@ -6,7 +6,7 @@ with latest as (
         student_id,
         max_by(
             struct_pack(date := date, kind := kind, done_by := done_by, result := result, note := note, again_on := again_on),
-            (date, again_on)
+            (date, again_on is not null, kind)
         ) as talk
     from {{ ref('fct_intervention') }}
     group by all

@@ -52,7 +52,7 @@ interventions as (
         semester_id,
         student_id,
         max(date) as last_intervention_on,
-        max_by(again_on, date) as again_on
+        max_by(struct_pack(again_on := again_on), (date, again_on is not null, kind)).again_on as again_on
     from {{ ref('fct_intervention') }}
     group by all
 )
