@@ -1,5 +1,6 @@
 -- Grain: school, semester, student: as grade_student_semester.
--- Rules: the rates of class and cohort are of the sums, and empty where they have few students.
+-- Rules: the rates of class and cohort are of the sums, and empty where they have few students. So are the failed courses,
+--   which are the mean of the students.
 with sums as (
     {%- for key in ['admin_class_id', 'cohort_id'] %}
     select
@@ -9,7 +10,9 @@ with sums as (
         {{ key }} as group_id,
         count(*) as students,
         sum(score_sum) as score_sum,
-        sum(full_score_sum) as full_score_sum
+        sum(full_score_sum) as full_score_sum,
+        sum(failed_courses) as failed_sum,
+        count(failed_courses) as judged
     from {{ ref('grade_student_semester') }}
     group by all
     {%- if not loop.last %}
@@ -24,7 +27,10 @@ groups as (
         semester_id,
         group_type,
         group_id,
-        {{ percent('score_sum', 'full_score_sum', places=2) }} as score_rate
+        {{ percent('score_sum', 'full_score_sum', places=2) }} as score_rate,
+        case
+            when {{ hides_classmates('judged') }} then {{ ratio('failed_sum', 'judged', places=2) }}
+        end as failed_courses
     from sums
     where {{ hides_classmates('students') }}
 )
@@ -41,6 +47,8 @@ select
     of_cohort.score_rate as cohort_rate,
     students.scored_courses,
     students.failed_courses,
+    of_class.failed_courses as class_failed_courses,
+    of_cohort.failed_courses as cohort_failed_courses,
     students.credits,
     students.gained_credits,
     {{ ratio('students.grade_points_sum', 'students.gpa_credits', places=2) }} as gpa,

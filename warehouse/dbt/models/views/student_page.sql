@@ -19,6 +19,7 @@ select
     students.student_number,
     members.admin_class_name,
     members.admin_class_id,
+    classes.head_teacher_name,
     students.cohort_name,
     students.cohort_id,
     members.has_left
@@ -29,4 +30,7 @@ semi join {{ ref('early_warning') }} as judged
 left join members
     on members.school_id = students.school_id
     and members.student_id = students.student_id
+left join {{ ref('dim_admin_class') }} as classes
+    on classes.school_id = members.school_id
+    and classes.admin_class_id = members.admin_class_id
 where not students.is_deleted
