@@ -41,6 +41,12 @@ class Section(SheetData):
     optional: tuple[str, ...] = ()
     #: Of a heading: the section that lists the students of a level, by the column with their number.
     narrows: dict[str, str] = Field(default_factory=dict)
+    #: The column that phones show in a line of its own, below the rest of its row.
+    wide: str = ""
+    #: The last row is the newest: phones show the rows in the opposite order, and a chart's right end first.
+    is_newest_last: bool = False
+    #: Of the first sheet of the printed page: what else the page has begins on a new sheet.
+    is_on_first_sheet: bool = False
     #: Left out where it has no rows.
     is_left_out_when_empty: bool = False
     #: Is about guardians: left out where `exports.guardians` of campus.yaml does not allow it.

@@ -57,6 +57,8 @@ class Field:
     link: tuple[PageKind, str] | None
     #: The column with the English text, whose Chinese text is beside it.
     is_pair: bool
+    #: Phones show it in a line of its own.
+    is_wide: bool
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def layout_of(
             words={code: bilingual(Words(own.words[code], other.words[code])) for code in own.words},
             link=section.links.get(own.name),
             is_pair=_of_language(own.name, "zh") in names,
+            is_wide=own.name.removesuffix("_en") == section.wide,
         )
         for own, other in zip(en, zh, strict=True)
         if not (own.name.endswith("_zh") and _of_language(own.name, "en") in names)
@@ -185,8 +188,11 @@ def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> 
         "chart": _chart(layout, rows),
         "calendar": _calendar(rows) if section.is_calendar and rows else None,
         "is_searched": section.is_searched,
+        "is_on_first_sheet": section.is_on_first_sheet,
+        "is_newest_last": section.is_newest_last,
+        "has_wide": any(field.is_wide for field in fields),
         "groups": _headings(fields),
-        "labels": [{"words": field.label, "is_number": field.kind in NUMBERS} for field in fields],
+        "labels": [{"words": field.label, "class": _class(field)} for field in fields],
         "body": None if section.is_calendar else _body(section, fields, rows, pages, root),
         "terms": layout.terms,
     }
@@ -238,7 +244,13 @@ def _cell(field: Field, row: Row, pages: Pages, root: str) -> str:
     inside = _content(field, row, pages, root)
     if field.name == "level" and value in labels("levels"):
         return f'<td class="{value}">{inside}</td>'
-    return f'<td class="n">{inside}</td>' if field.kind in NUMBERS else f"<td>{inside}</td>"
+    name = _class(field)
+    return f'<td class="{name}">{inside}</td>' if name else f"<td>{inside}</td>"
+
+
+def _class(field: Field) -> str:
+    """The class of the field's cells in site.css; empty: none."""
+    return "n" if field.kind in NUMBERS else "wide" if field.is_wide else ""
 
 
 def _content(field: Field, row: Row, pages: Pages, root: str) -> str:
@@ -306,7 +318,8 @@ def _calendar(rows: Sequence[Row]) -> Markup:
         for week, own in weeks.items()
     )
     return Markup(
-        f'<p class="hint">{_legend()}</p><div class="scroll" tabindex="0"><table class="calendar"><thead><tr>'
+        f'<p class="hint">{_legend()}</p><div class="scroll" tabindex="0">'
+        f'<table class="calendar" data-newest="last"><thead><tr>'
         f'<th scope="col">{bilingual(texts(SITE)["week"])}</th>{head}</tr></thead><tbody>{body}</tbody>'
         "</table></div>"
     )

@@ -57,6 +57,12 @@
     if (heading) { heading.tabIndex = -1; heading.focus(); heading.scrollIntoView(); }
   });
 
+  // Phones show the newest weeks first: above the earlier ones, and the right end of a chart.
+  if (matchMedia("(max-width: 760px)").matches) {
+    document.querySelectorAll("table[data-newest]").forEach(({ tBodies: [body] }) => body.append(...[...body.rows].reverse()));
+    document.querySelectorAll(".scroll:has(> .chart)").forEach((region) => { region.scrollLeft = region.scrollWidth; });
+  }
+
   document.querySelectorAll(".tools").forEach((tools) => {
     tools.hidden = false;
     const table = document.getElementById(tools.dataset.rows), body = table.tBodies[0], rows = [...body.rows];

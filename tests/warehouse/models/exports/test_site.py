@@ -1,6 +1,7 @@
 """The site: links, least access, numbers, hostile names, and that unchanged pages are not written again."""
 
 import re
+import zlib
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
@@ -318,3 +319,70 @@ def test_a_walk_from_the_index_to_a_student_and_back_by_keyboard(folder: Path, w
     assert window.run("return location.pathname").endswith("head/index.html")
     window.click("//button[@id='language']")
     assert window.run("return document.documentElement.lang") == "en"
+
+
+@NEEDS_BROWSER
+def test_a_printed_student_begins_with_one_sheet(folder: Path, window: Page) -> None:
+    window.open((folder / "head" / "student" / "1.html").as_uri())
+    window.media("print")
+    try:
+        assert window.run("return getComputedStyle(document.documentElement).getPropertyValue('--title')")
+        breaks = (
+            "return [...document.querySelectorAll('main section')].map(s => getComputedStyle(s).breakBefore)"
+        )
+        assert window.run(breaks).count("page") == 1
+    finally:
+        window.media("")
+    sheets = sheets_of(window)
+    assert len(sheets) > 1
+    window.run("document.querySelectorAll('section:not(.first)').forEach(section => section.remove())")
+    window.run("document.querySelector('footer').remove()")
+    first = window.run("return document.querySelectorAll('section.first').length")
+    assert first >= 4 and len(sheets_of(window)) == 1
+
+
+@NEEDS_BROWSER
+def test_each_printed_sheet_has_title_and_number(folder: Path, window: Page) -> None:
+    """With the margin boxes of the sheets alone, each sheet still has text."""
+    window.open((folder / "head" / "student" / "1.html").as_uri())
+    window.run("document.body.style.visibility = 'hidden'")
+    with_margins = sheets_of(window)
+    window.run("document.documentElement.removeAttribute('data-title')")
+    without_title = sheets_of(window)
+    assert len(with_margins) == len(without_title) > 1
+    assert all(letters > fewer > 0 for letters, fewer in zip(with_margins, without_title, strict=True))
+
+
+def sheets_of(window: Page) -> list[int]:
+    """The number of letters on each sheet of the printed page."""
+    pdf = window.printed()
+    numbers = re.findall(rb"/Type /Page\n.*?/Contents (\d+) 0 R", pdf, re.DOTALL)
+    streams = (
+        re.search(rb"\n%s 0 obj\n.*?stream\n(.*?)\nendstream" % number, pdf, re.DOTALL) for number in numbers
+    )
+    return [
+        sum(map(len, re.findall(rb"<([0-9A-F]+)> ?Tj", zlib.decompress(stream[1])))) // 4
+        for stream in streams
+        if stream
+    ]
+
+
+@NEEDS_BROWSER
+def test_phones_show_reasons_below_and_the_newest_week_first(folder: Path, window: Page) -> None:
+    weeks = "return [...document.querySelectorAll('#weeks tbody tr')].map(row => +row.cells[0].textContent)"
+    below = (
+        "const cell = document.querySelector('#students tbody .wide'), before = cell.parentElement.cells[1];"
+        "return cell.getBoundingClientRect().top >= before.getBoundingClientRect().bottom - 1"
+    )
+    page = next((folder / "head").glob("class/*.html")).as_uri()
+    window.open(page)
+    at_desk = window.run(weeks)
+    assert at_desk == sorted(at_desk) and not window.run(below)
+    window.resize(360)
+    try:
+        window.open(page)
+        window.run("location.reload()")
+        assert window.run(weeks) == at_desk[::-1] and window.run(below)
+        assert window.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        window.resize(0)

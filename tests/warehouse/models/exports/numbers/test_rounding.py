@@ -232,7 +232,7 @@ def test_no_percentage_of_a_page_has_other_than_two_decimals(site: Path) -> None
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
     words = Words("Rate", "比率")
-    field = Field("rate", words, None, "percent", 2, signed=False, words={}, link=None, is_pair=False)
+    field = Field("rate", words, None, "percent", 2, False, {}, link=None, is_pair=False, is_wide=False)
     layout = Layout(kinds()["student"].heading, "", (field,), words, (), "rows")
     [fact] = facts_of(layout, {"rate": number}, {}, "")
     assert fact["cell"] == "—"
