@@ -54,7 +54,8 @@ def keys(published: Path) -> dict[str, str]:
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         rows = con.execute(
             "SELECT '高一' || admin_class_name, admin_class_id::VARCHAR FROM core.dim_admin_class "
-            "WHERE school_id = $1 UNION ALL SELECT concat_ws(' ', course_name, class_name), course_class_id::VARCHAR "
+            "WHERE school_id = $1 UNION ALL "
+            "SELECT concat_ws(' ', course_name, class_name), course_class_id::VARCHAR "
             "FROM core.dim_course_class WHERE school_id = $1",
             [SCHOOL],
         ).fetchall()

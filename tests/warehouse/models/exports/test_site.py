@@ -79,7 +79,9 @@ def test_every_link_leads_to_a_page_of_the_same_site(folder: Path) -> None:
                 target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
                 assert target.is_relative_to(site) and target.is_file(), (path, address)
                 if parts.fragment and target.suffix == ".html":
-                    assert parts.fragment in parsed[target].anchors, (path, address)
+                    # The link of a figure: a list, narrowed to the students of a level.
+                    anchor = parts.fragment.partition("=")[0]
+                    assert anchor in parsed[target].anchors, (path, address)
 
 
 def test_head_reaches_every_page_from_the_index(folder: Path) -> None:
@@ -134,7 +136,8 @@ def test_teachers_see_only_their_own_students(published: Path, folder: Path) -> 
 
 
 def test_guardians_are_shown_only_where_the_school_allows_it(published: Path, tmp_path: Path) -> None:
-    """In the head's and the class teacher's pages of the student alone, and not once there is none."""
+    """For the head and the class teacher alone, on the page of the student and in the list of who was absent,
+    and not once there is none."""
 
     def pages(*roles: Role, guardians: bool) -> dict[Path, str]:
         folder = tmp_path / f"{roles} {guardians}"
@@ -156,8 +159,10 @@ def test_guardians_are_shown_only_where_the_school_allows_it(published: Path, tm
         con.execute("UPDATE core.dim_student SET guardians = student_id % 2 WHERE school_id = ?", [SCHOOL])
     allowed = pages("head", "class-teacher", guardians=True)
     naming = {path for path, text in allowed.items() if "王&lt;b&gt;母" in text and "13800000000" in text}
-    assert {(path.parts[-3], path.name) for path in naming} == {("head", "1.html"), ("50", "1.html")}
-    assert all("母亲" in allowed[path] for path in naming)
+    of_student = {path for path in naming if path.parent.name == "student"}
+    assert {(path.parts[-3], path.name) for path in of_student} == {("head", "1.html"), ("50", "1.html")}
+    assert all("母亲" in allowed[path] for path in of_student)
+    assert {path.name for path in naming - of_student} == {"index.html", "501.html"}
     assert not [path for path, text in allowed.items() if "前监护人" in text or "他校家长" in text]
     forbidden = "".join(pages("class-teacher", guardians=False).values())
     assert "家长账号" not in forbidden and "13800000000" not in forbidden
@@ -301,14 +306,14 @@ def test_a_walk_from_the_board_to_a_student_and_back_by_keyboard(folder: Path, w
 @NEEDS_BROWSER
 def test_a_walk_from_the_index_to_a_student_and_back_by_keyboard(folder: Path, window: Page) -> None:
     window.open((folder / "head" / "index.html").as_uri())
-    name = window.run("return document.querySelector('td a[href^=\"student/\"]').textContent")
-    window.type("//input[@type='search']", name)
+    name = window.run("return document.querySelector('#students td a[href^=\"student/\"]').textContent")
+    window.type("//p[@data-rows='students']//input[@type='search']", name)
     shown = window.run(
-        "return [...document.querySelector('table').tBodies[0].rows].filter(r => !r.hidden)"
+        "return [...document.querySelector('#students').tBodies[0].rows].filter(r => !r.hidden)"
         ".map(r => r.cells[0].textContent)"
     )
     assert shown and all(name in text for text in shown)
-    window.type(f"//td/a[starts-with(@href, 'student/') and text()='{name}']", ENTER)
+    window.type(f"//table[@id='students']//td/a[text()='{name}']", ENTER)
     window.shows(name)
     assert window.run("return location.pathname").endswith(".html")
     assert window.run("return document.querySelector('h1').firstChild.textContent") == name
@@ -319,6 +324,48 @@ def test_a_walk_from_the_index_to_a_student_and_back_by_keyboard(folder: Path, w
     assert window.run("return location.pathname").endswith("head/index.html")
     window.click("//button[@id='language']")
     assert window.run("return document.documentElement.lang") == "en"
+
+
+@NEEDS_BROWSER
+def test_a_table_is_found_sorted_and_downloaded(folder: Path, window: Page) -> None:
+    """The search knows pinyin, the state stands in the address, and a download has what is visible."""
+    window.open((folder / "head" / "index.html").as_uri())
+    names = "[...document.querySelector('#students').tBodies[0].rows].filter(r => !r.hidden)"
+    window.run(
+        "const i = document.querySelector('[data-rows=students] input'); i.value = 'wy';"
+        "i.dispatchEvent(new Event('input'))"
+    )
+    rows = window.run(f"return {names}.map(r => [r.cells[0].textContent, r.dataset.find])")
+    assert rows and all("wy" in f"{name} {pinyin}" for name, pinyin in rows)
+    assert "students=wy" in window.run("return location.hash")
+    window.run("document.querySelector('#students thead button').click()")
+    assert (
+        window.run("return document.querySelector('#students th').getAttribute('aria-sort')") == "ascending"
+    )
+    assert "students.sort=1" in window.run("return location.hash")
+    address = window.run("return location.href")
+    window.open("about:blank")
+    window.open(address)
+    assert window.run(f"return {names}.map(r => [r.cells[0].textContent, r.dataset.find])") == sorted(rows)
+    csv = window.run(
+        "const a = document.querySelector('[data-rows=students] a[download]');"
+        "a.addEventListener('click', e => e.preventDefault()); a.click(); return decodeURIComponent(a.href)"
+    )
+    lines = csv.partition(",")[2].removeprefix("\ufeff").split("\r\n")
+    assert len(lines) == len(rows) + 2 and rows[0][0] in csv
+
+
+@NEEDS_BROWSER
+def test_a_figure_leads_to_the_students_behind_it(folder: Path, window: Page) -> None:
+    path = next(
+        path for path in (folder / "head" / "class").glob("*.html") if "#students=" in path.read_text()
+    )
+    window.open(path.as_uri())
+    number = window.run("return document.querySelector('.facts a').textContent")
+    window.run("document.querySelector('.facts a').click()")
+    visible = "[...document.querySelector('#students').tBodies[0].rows].filter(r => !r.hidden).length"
+    assert str(window.run(f"return {visible}")) == number
+    assert window.run("return document.activeElement.id") == "h-students"
 
 
 @NEEDS_BROWSER
