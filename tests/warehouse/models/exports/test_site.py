@@ -361,8 +361,8 @@ def test_a_figure_leads_to_the_students_behind_it(folder: Path, window: Page) ->
         path for path in (folder / "head" / "class").glob("*.html") if "#students=" in path.read_text()
     )
     window.open(path.as_uri())
-    number = window.run("return document.querySelector('.facts a').textContent")
-    window.run("document.querySelector('.facts a').click()")
+    number = window.run("return document.querySelector('.facts a[href^=\"#\"]').textContent")
+    window.run("document.querySelector('.facts a[href^=\"#\"]').click()")
     visible = "[...document.querySelector('#students').tBodies[0].rows].filter(r => !r.hidden).length"
     assert str(window.run(f"return {visible}")) == number
     assert window.run("return document.activeElement.id") == "h-students"
