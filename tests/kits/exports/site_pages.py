@@ -18,7 +18,7 @@ def pages(site: Path, kind: str) -> Iterator[tuple[int, Mapping[str, Table]]]:
 def _tables(page: Path) -> dict[str, Table]:
     """The tables of a page by title: each row's cells by the labels of the columns. A column below a heading
     has both in its label, with a slash."""
-    sections = re.findall(r"<section>(.*?)</section>", page.read_text(encoding="utf-8"), re.S)
+    sections = re.findall(r"<section[^>]*>(.*?)</section>", page.read_text(encoding="utf-8"), re.S)
     return {
         _text(re.findall(r"<h2.*?>(.*?)</h2>", section)[0]): _table(section)
         for section in sections
@@ -35,7 +35,7 @@ def _table(section: str) -> Table:
         f"{heading} / {label}" if heading else label
         for heading, label in zip(above or [""] * len(labels), labels, strict=True)
     ]
-    rows = re.findall(r"<tr>(.*?)</tr>", body.partition("</tbody>")[0], re.S)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body.partition("</tbody>")[0], re.S)
     return [
         dict(zip(names, map(_text, re.findall(r"<td.*?>(.*?)</td>", row, re.S)), strict=True)) for row in rows
     ]
