@@ -142,6 +142,7 @@ def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_p
         "core",
         "marts",
         "oneroster",
+        "views",
         "seeds",
         "quality",
     }

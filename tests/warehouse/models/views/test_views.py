@@ -1,7 +1,10 @@
 """The views of sheets and pages: each has the grain that its yml states, in every world."""
 
 import shutil
+from collections import defaultdict
+from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
@@ -121,3 +124,39 @@ def test_a_first_level_published_after_the_semester_has_no_since(
             "select distinct since_en, since_zh from views.student_standing where level <> 'none'"
         ).fetchall()
     assert read == [texts]
+
+
+def test_the_morning_list_agrees_with_the_rolls(healthy: Build) -> None:
+    """Counted again in Python: who missed a lesson or came late on the last school day, or since."""
+    rolls = healthy.rows(
+        "select school_id, student_id, date, is_absent, is_late, is_leave from core.fct_attendance"
+        " semi join views.shown_semester using (school_id, semester_id)"
+        " anti join (from core.dim_student where is_deleted) using (school_id, student_id)"
+        " where counts_in_denominator"
+    )
+    limits = dict(
+        healthy.rows(
+            "select school_id, value from staging.stg_attendance_thresholds"
+            " where threshold = 'session_day_percent'"
+        )
+    )
+    students = defaultdict[tuple[int, date], set[int]](set)
+    for school, student, day, *_ in rolls:
+        students[school, day].add(student)
+    expected = dict[tuple[int, date, int], tuple[int, int, str]]()
+    for school in {school for school, _ in students}:
+        sizes = {day: len(present) for (of, day), present in students.items() if of == school}
+        usual = median(sizes.values())
+        last = max(day for day, size in sizes.items() if 100 * size >= usual * float(limits[school]))
+        for student in {student for of, student, *_ in rolls if of == school}:
+            for day in {day for day in sizes if day >= last}:
+                marks = [row[3:] for row in rolls if row[:3] == (school, student, day)]
+                absent = sum(is_absent for is_absent, _, _ in marks)
+                late = sum(is_late for _, is_late, _ in marks)
+                leave = sum(is_leave for _, _, is_leave in marks)
+                if absent or late:
+                    with_leave = "leave" if leave == absent else "both" if leave else "unexcused"
+                    reason = with_leave if absent else "late"
+                    expected[school, day, student] = (absent, late, reason)
+    listed = healthy.rows("select school_id, date, student_id, absent, late, reason from views.absence")
+    assert {row[:3]: row[3:] for row in listed} == expected != {}
