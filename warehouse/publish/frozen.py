@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -48,16 +49,12 @@ class Divided:
     def __init__(self, project: Project) -> None:
         self._models = {model.name: model for model in project.models}
         self.tables = set(TABLES)
-        #: Views of divided tables, which are divided like them.
+        #: Views of divided tables, or of such views, which are divided like them.
         self._views = set[str]()
         for model in project.models:
             if model.frozen is not None:
                 self.tables.add(model.name)
             elif model.kind == "view" and self._is_divided(model.inputs):
-                if not self._views.isdisjoint(model.inputs):
-                    raise ModelsBroken(
-                        f"{model.name}: a view of a view of tables that are divided by semester"
-                    )
                 self._views.add(model.name)
         self.project = Project(
             tuple(map(self._model, project.models)), tuple(map(self._check, project.checks))
@@ -117,9 +114,8 @@ class Divided:
 
     def divided_inputs(self, model: Model) -> list[str]:
         """The divided tables that a model reads, through views too."""
-        views = (self._models[name] for name in model.inputs if name in self._views)
-        names = [*model.inputs, *(name for view in views for name in view.inputs)]
-        return [name for name in names if name in self.tables]
+        below = [self.divided_inputs(self._models[name]) for name in model.inputs if name in self._views]
+        return [name for name in model.inputs if name in self.tables] + [*chain.from_iterable(below)]
 
 
 def narrowed(name: str, to: Narrowed) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import duckdb
@@ -56,6 +58,8 @@ VIEWS = """
     FROM duckdb_views() WHERE list_contains($files, database_name)
     ORDER BY schema_name, view_name, list_position($files, database_name)
 """
+#: A table in a statement of a view: its schema and its name.
+TABLE = re.compile(r'(?=\b(\w+)"?\."?(\w+))')
 COLUMNS = """
     SELECT schema_name, table_name, database_name, column_name
     FROM duckdb_columns() WHERE starts_with(database_name, 'shard_')
@@ -138,9 +142,19 @@ def _show_tables(con: duckdb.DuckDBPyConnection, manifest: Manifest) -> None:
         con.execute(f"CREATE VIEW {name} AS {query}")
         # Comments on thousands of columns would take longer than all else; quality.dictionary has them.
         con.execute(f"COMMENT ON VIEW {name} IS {literal(first.comment or '')}")
-    for name, (sql, comment) in divided_views.items():
+    for name in _readers_last({name: sql for name, (sql, _) in divided_views.items()}):
+        sql, comment = divided_views[name]
         con.execute(sql)
         con.execute(f"COMMENT ON VIEW {name} IS {literal(comment or '')}")
+
+
+def _readers_last(views: Mapping[str, str]) -> Iterator[str]:
+    """The names of views, each after the views that its statement reads. `views`: statements by name."""
+    reads = dict[str, set[str]]()
+    for name, sql in views.items():
+        tables = set(TABLE.findall(sql))
+        reads[name] = {read for read in views if tuple(read.split(".")) in tables} - {name}
+    yield from TopologicalSorter(reads).static_order()
 
 
 def _divided_views(
