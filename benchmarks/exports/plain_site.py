@@ -16,7 +16,7 @@ from jinja2 import Environment
 
 from exports.library.sheet_library import make_sheet
 from exports.site.kinds import kinds
-from exports.site.write import pages_of
+from exports.site.write import titles_of
 
 TEMPLATE = """<!doctype html><meta charset="utf-8"><h1>{{ key }}</h1>
 {% for name, columns, rows in sections %}<h2>{{ name }}</h2>
@@ -32,7 +32,8 @@ def main() -> None:
     total = {"seconds": 0.0, "cpu": 0.0}
     with duckdb.connect(published, read_only=True, config={"threads": 2}) as con:
         [(school_id,)] = con.execute("SELECT school_id FROM core.dim_school").fetchall()
-        for kind, keys in pages_of(con, school_id).items():
+        for kind, titles in titles_of(con, school_id).items():
+            keys = list(titles)
             (folder / kind).mkdir(parents=True)
             started, cpu = time.monotonic(), time.process_time()
             for key in keys[:pages]:

@@ -11,7 +11,7 @@ import duckdb
 from pydantic import Field
 
 from exports.library.view_rows import Data, ViewRows, read_rows
-from exports.library.words import Phrase, labels
+from exports.library.words import Phrase, label_of
 from exports.source import joined
 from exports.spreadsheet.sheets import Words
 
@@ -84,4 +84,4 @@ def _value(value: Any, kind: str | None) -> Any:
         return value
     if isinstance(value, list):
         return joined(_value(code, kind) for code in value)
-    return labels(kind).get(value, Words(value, value))
+    return label_of(value, kind)

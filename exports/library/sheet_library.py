@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import duckdb
 from pydantic import BeforeValidator, Field
 
-from exports.library.view_rows import Data, sorted_by
-from exports.library.words import Phrase, colour, content_of, labels, to_words
+from exports.library.view_rows import Data, ViewData, sorted_by
+from exports.library.words import Phrase, colour, content_of, labels, to_words, untranslated
 from exports.spreadsheet.sheets import (
     Chart,
     ChartKind,
@@ -28,7 +28,7 @@ from exports.spreadsheet.sheets import (
     Words,
     Workbook,
 )
-from warehouse.identifiers import literal, quoted, relation
+from warehouse.identifiers import literal, quoted
 
 #: The first column of a sheet of pages: the key of the row's page.
 PAGE = "page"
@@ -139,20 +139,14 @@ class ChartData(Data):
     colours_of: dict[str, str] = Field(default_factory=dict)
 
 
-class SheetData(Data):
+class SheetData(ViewData):
     """A sheet in a file."""
 
     name: Phrase
     about: Phrase = Words("", "")
-    #: The view, without its schema.
-    view: str
     columns: tuple[Item, ...]
-    #: Columns of the view that sort the rows; - before a name: descending. Missing values come last.
-    order: tuple[str, ...] = ()
     #: `shown`: rows of the semester that long sheets show; `all`: those of all semesters.
     semesters: Literal["shown", "all"] = "shown"
-    #: SQL for the rows that are meant.
-    condition: str = "true"
     #: The column with the key of a row's page.
     page: str | None = None
     scales: tuple[Scale, ...] = ()
@@ -191,17 +185,13 @@ class Rows:
 
     @classmethod
     def of(cls, con: duckdb.DuckDBPyConnection, data: SheetData, school_id: int) -> Rows:
-        described = con.execute(f"FROM {relation(f'views.{data.view}')} LIMIT 0").description or ()
+        described = con.execute(f"FROM {data.source} LIMIT 0").description or ()
         return cls(con, data, school_id, frozenset(name for name, *_ in described))
 
-    def select(self, columns: str, condition: str = "true", rest: str = "") -> list[tuple[Any, ...]]:
-        """Columns of the rows of all pages."""
-        query = f"SELECT {columns} FROM {self.source} WHERE {self.condition} AND {condition} {rest}"
+    def select(self, columns: str, condition: str = "true", clauses: str = "") -> list[tuple[Any, ...]]:
+        """Columns of the rows of all pages. `clauses`: SQL after the condition."""
+        query = f"SELECT {columns} FROM {self.data.source} WHERE {self.condition} AND {condition} {clauses}"
         return self.con.execute(query, {"school_id": self.school_id}).fetchall()
-
-    @property
-    def source(self) -> str:
-        return relation(f"views.{self.data.view}")
 
     @property
     def condition(self) -> str:
@@ -232,22 +222,22 @@ def make_workbook(
 ) -> Workbook:
     """Make the workbook of a file of this folder. `figures`: those above its first sheet."""
     content, sheets = content_of(file), sheets_of(file)
-    made = {
+    by_name = {
         name: make_sheet(con, data, school_id, language)
         for name, data in sheets.items()
-        if not data.only_with_rows or Rows.of(con, data, school_id).select("1", rest="LIMIT 1")
+        if not data.only_with_rows or Rows.of(con, data, school_id).select("1", clauses="LIMIT 1")
     }
-    for name, sheet in made.items():
+    for name, sheet in by_name.items():
         if (drawn := sheets[name].charts_of) is not None:
-            charts = tuple(replace(chart, of=made[drawn].name) for chart in made[drawn].charts)
-            made[name] = replace(sheet, charts=charts)
-    first = next(iter(made))
-    made[first] = replace(made[first], figures=tuple(figures))
+            charts = tuple(replace(chart, of=by_name[drawn].name) for chart in by_name[drawn].charts)
+            by_name[name] = replace(sheet, charts=charts)
+    first = next(iter(by_name))
+    by_name[first] = replace(by_name[first], figures=tuple(figures))
     return Workbook(
         name=file,
         title=to_words(content["title"]),
         about=to_words(content["about"]),
-        sheets=tuple(made.values()),
+        sheets=tuple(by_name.values()),
         definitions=tuple(definitions),
         filters=to_words(content["filters"]),
         for_paper=True,
@@ -261,7 +251,11 @@ def make_sheet(
 
     `language`: of columns with a text in two languages. None: both, the English one first."""
     rows = Rows.of(con, data, school_id)
-    cells = list(_cells(rows, data.columns, (), language))
+    return _sheet(rows, list(_cells(rows, data.columns, (), language)))
+
+
+def _sheet(rows: Rows, cells: Sequence[_Cell]) -> Sheet:
+    data = rows.data
     return Sheet(
         name=data.name,
         about=data.about,
@@ -279,18 +273,19 @@ def make_sheet(
     )
 
 
-def page_query(
+def make_page_sheet(
     con: duckdb.DuckDBPyConnection, data: SheetData, school_id: int, keys: Mapping[str, str]
-) -> str:
-    """SQL for the rows of the pages from $first to $last of the school $school_id, page by page, in both
-    languages.
+) -> tuple[Sheet, str]:
+    """Make a sheet of pages in both languages, and SQL for its rows of the pages from $first to $last of the
+    school $school_id, page by page.
 
-    `keys`: columns of the view that the query has as text before those of the sheet, by their names in it.
+    `keys`: columns of the view that the SQL has as text before those of the sheet, by their names in it.
     `page` is the key of the row's page."""
     rows = Rows.of(con, data, school_id)
+    cells = list(_cells(rows, data.columns, (), None))
     texts = {name: _text(column) for name, column in keys.items()}
     condition = f" AND {texts[PAGE]} BETWEEN $first AND $last"
-    return _query(rows, list(_cells(rows, data.columns, (), None)), texts, condition)
+    return _sheet(rows, cells), _query(rows, cells, texts, condition)
 
 
 def _text(column: str) -> str:
@@ -310,7 +305,7 @@ def _query(rows: Rows, cells: Sequence[_Cell], keys: Mapping[str, str], conditio
     listed = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
     grouped = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if pivoted else ""
     order = sorted_by(data.order, keys.get(PAGE, ""))
-    return f"SELECT {listed} FROM {rows.source} WHERE {rows.condition}{condition}{grouped}{order}"
+    return f"SELECT {listed} FROM {data.source} WHERE {rows.condition}{condition}{grouped}{order}"
 
 
 def _cells(
@@ -374,8 +369,8 @@ def _pivot_keys(rows: Rows, pivot: Pivot) -> Iterator[tuple[str, Words]]:
     for code, label_en, label_zh, detail in keys:
         label = Words(label_en, label_zh)
         if detail is not None:
-            words = codes.get(detail, Words(detail, detail))
-            yield code, Words(f"{label.en} ({words.en})", f"{label.zh}（{words.zh}）")
+            text = codes.get(detail, untranslated(detail))
+            yield code, Words(f"{label.en} ({text.en})", f"{label.zh}（{text.zh}）")
         else:
             yield code, label if pivot.detail else codes.get(code, label)
 

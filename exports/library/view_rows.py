@@ -18,17 +18,28 @@ class Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ViewRows(Data):
-    """Rows of a view in a file."""
+class ViewData(Data):
+    """The rows of a view that are meant, and their order."""
 
     #: The view, without its schema.
     view: str
-    #: SQL for each column, by its name in the rows. Empty: the columns of the view.
-    columns: dict[str, str] = Field(default_factory=dict)
     #: SQL for the rows that are meant.
     condition: str = "true"
-    #: Columns of the view, or of the rows, that sort the rows; - before a name: descending.
+    #: Columns of the view, or of the rows, that sort the rows; - before a name: descending. Missing values
+    #: come last.
     order: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """SQL for the view."""
+        return relation(f"views.{self.view}")
+
+
+class ViewRows(ViewData):
+    """Rows of a view in a file."""
+
+    #: SQL for each column, by its name in the rows. Empty: the columns of the view.
+    columns: dict[str, str] = Field(default_factory=dict)
 
 
 def read_rows(
@@ -38,7 +49,7 @@ def read_rows(
     file."""
     columns = ", ".join(f"{value} AS {quoted(name)}" for name, value in data.columns.items())
     query = f"""
-        SELECT {columns or "*"} FROM {relation(f"views.{data.view}")}
+        SELECT {columns or "*"} FROM {data.source}
         WHERE {among("school_id", school_ids)} AND ({data.condition}) AND ({condition}){sorted_by(data.order)}
     """
     return records(con, query)
@@ -48,8 +59,8 @@ def sorted_by(order: Sequence[str], first: str = "") -> str:
     """SQL that sorts rows by columns; - before a name: descending. Missing values come last.
 
     `first`: SQL by which rows are sorted before all else; empty: none."""
-    columns = [
+    terms = [first] if first else []
+    terms += [
         f"{quoted(name.removeprefix('-'))}{' DESC' * name.startswith('-')} NULLS LAST" for name in order
     ]
-    terms = [*([first] if first else []), *columns]
     return f" ORDER BY {', '.join(terms)}" if terms else ""

@@ -16,17 +16,13 @@ from warehouse.metrics import catalogue
 HERE = Path(__file__).parent
 
 
-def content_of(name: str) -> dict[str, Any]:
-    """The content of a file of this folder."""
+@cache
+def content_of(name: str) -> Mapping[str, Any]:
+    """The content of a file of this folder, read once."""
     text = (HERE / f"{name}.yml").read_text(encoding="utf-8")
     # The loader in C takes a tenth of the time.
-    content: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    content: Mapping[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     return content
-
-
-@cache
-def _kinds_of_words() -> dict[str, Any]:
-    return content_of("words")
 
 
 def to_words(value: Any) -> Any:
@@ -43,7 +39,7 @@ Phrase = Annotated[Words, BeforeValidator(to_words)]
 @cache
 def phrase(name: str) -> Words:
     """A phrase of words.yml, or the name of a measure. Raises KeyError."""
-    phrases = _kinds_of_words()["phrases"]
+    phrases = content_of("words")["phrases"]
     if name in phrases:
         return Words(**phrases[name])
     metric = catalogue().metrics[name]
@@ -53,7 +49,7 @@ def phrase(name: str) -> Words:
 @cache
 def labels(kind: str) -> dict[str, Words]:
     """The labels of a kind of codes, in the order of the codes. Raises KeyError."""
-    return {str(code): to_words(words) for code, words in _kinds_of_words()["codes"][kind].items()}
+    return {str(code): to_words(words) for code, words in content_of("words")["codes"][kind].items()}
 
 
 def untranslated(text: object) -> Words:
@@ -75,7 +71,7 @@ def definition(measure: str, thresholds: Mapping[str, str] | None = None) -> Def
 @cache
 def colour(name: str) -> str:
     """A colour as #RRGGBB. Raises KeyError."""
-    return str(_kinds_of_words()["colours"][name])
+    return str(content_of("words")["colours"][name])
 
 
 @cache

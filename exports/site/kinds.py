@@ -47,23 +47,17 @@ class Section(SheetData):
     is_newest_last: bool = False
     #: Of the first sheet of the printed page: what else the page has begins on a new sheet.
     is_on_first_sheet: bool = False
-    #: Left out where it has no rows.
-    is_left_out_when_empty: bool = False
-    #: Is about guardians: left out where `exports.guardians` of campus.yaml does not allow it.
-    is_about_guardians: bool = False
-    #: Columns that are left out there.
+    #: Columns about guardians: left out where `exports.guardians` of campus.yaml does not allow them.
     about_guardians: tuple[str, ...] = ()
 
     def without_guardians(self) -> Section | None:
-        """The section as pages show it that may not name guardians; None: they lack it."""
-        if self.is_about_guardians:
-            return None
+        """The section as pages show it that may not name guardians; None: it is about nothing else."""
         columns = tuple(
             item
             for item in self.columns
             if not (isinstance(item, ColumnData) and item.name in self.about_guardians)
         )
-        return self.model_copy(update={"columns": columns})
+        return self.model_copy(update={"columns": columns}) if columns else None
 
 
 class Kind(Data):

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import duckdb
 from markupsafe import Markup, escape
 
-from exports.library.sheet_library import PAGE, make_sheet, page_query
-from exports.library.words import label_of, labels, texts
+from exports.library.sheet_library import PAGE, make_page_sheet
+from exports.library.words import label_of, labels, texts, untranslated
 from exports.site.drawing import line_chart
 from exports.site.kinds import Section, kinds, signs
 from exports.site.pinyin import pinyin_of
@@ -100,50 +100,41 @@ def layout_of(
         name: The section's name; empty: it is the heading, whose rows have the titles of pages, too.
         terms: The definitions of the site by anchor.
         pages: The keys of all pages, in their order."""
-    sheet = make_sheet(con, section, origin.school.id, None)
+    keys = {PAGE: section.page} | {f"_{key}": key for _, key in section.links.values()}
+    if not name:
+        keys["_title"] = kinds()[kind].title
+    sheet, query = make_page_sheet(con, section, origin.school.id, keys)
     parameters = origin.parameters(sheet.query)
     zh, en = (sheet_columns(con, sheet, parameters, code) for code in LANGUAGES)
     names = {column.name for column in en}
     fields = tuple(
         Field(
-            name=own.name,
-            label=Words(own.label, other.label),
-            heading=Words(own.groups[0], other.groups[0]) if own.groups else None,
-            kind=own.kind,
-            places=2 if own.places is None else min(own.places, 2),
-            signed=own.signed,
-            words={code: bilingual(Words(own.words[code], other.words[code])) for code in own.words},
-            link=section.links.get(own.name),
-            is_pair=_of_language(own.name, "zh") in names,
-            is_wide=own.name.removesuffix("_en") == section.wide,
+            name=column.name,
+            label=Words(column.label, chinese.label),
+            heading=Words(column.groups[0], chinese.groups[0]) if column.groups else None,
+            kind=column.kind,
+            places=2 if column.places is None else min(column.places, 2),
+            signed=column.signed,
+            words={code: bilingual(Words(column.words[code], chinese.words[code])) for code in column.words},
+            link=section.links.get(column.name),
+            is_pair=_of_language(column.name, "zh") in names,
+            is_wide=column.name.removesuffix("_en") == section.wide,
         )
-        for own, other in zip(en, zh, strict=True)
-        if not (own.name.endswith("_zh") and _of_language(own.name, "en") in names)
+        for column, chinese in zip(en, zh, strict=True)
+        if not (column.name.endswith("_zh") and _of_language(column.name, "en") in names)
     )
     table = f"rows of {kind} {name}"
-    _read_rows(con, section, None if name else kinds()[kind].title, origin.school.id, pages, table)
+    _read_rows(con, query, origin.school.id, pages, table)
     never = origin.not_loaded(sheet.sources)
-    not_known = texts(SITE)["not_known"]
-    nothing = (
-        Words(not_known.en.format(never.en), not_known.zh.format(never.zh))
-        if never
-        else texts(SITE)["nothing"]
-    )
+    nothing = texts(SITE)["not_known"].format(never) if never else texts(SITE)["nothing"]
     own_terms = tuple({"words": terms[name].term, "anchor": name} for name in map(anchor, section.terms))
     return Layout(section, name, fields, nothing, own_terms, table)
 
 
 def _read_rows(
-    con: duckdb.DuckDBPyConnection,
-    section: Section,
-    title: str | None,
-    school_id: int,
-    pages: Sequence[str],
-    table: str,
+    con: duckdb.DuckDBPyConnection, query: str, school_id: int, pages: Sequence[str], table: str
 ) -> None:
     """Read the rows of all pages into a temporary table."""
-    keys = {PAGE: section.page} | {f"_{key}": key for _, key in section.links.values()}
-    query = page_query(con, section, school_id, keys | ({"_title": title} if title else {}))
     begin = f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS"
     for start in range(0, max(len(pages), 1), PAGES_READ_AT_ONCE):
         some = pages[start : start + PAGES_READ_AT_ONCE] or [""]
@@ -169,7 +160,7 @@ def is_on_page(section: Section, rows: Sequence[Row], pages: Pages) -> bool:
     """Whether a page has a section. `rows`: those of `rows_for`."""
     if section.lists is not None and not pages.get(section.lists):
         return False
-    return bool(rows) or not section.is_left_out_when_empty
+    return bool(rows) or not section.only_with_rows
 
 
 def section_of(layout: Layout, rows: Sequence[Row], pages: Pages, root: str) -> dict[str, Any]:
@@ -365,4 +356,4 @@ def render(language: Language, school: str, variables: Mapping[str, Any]) -> str
 
 def crumb(words: Words | str, href: str = "") -> dict[str, Any]:
     """A step of the path to a page."""
-    return {"words": Words(words, words) if isinstance(words, str) else words, "href": href}
+    return {"words": untranslated(words) if isinstance(words, str) else words, "href": href}

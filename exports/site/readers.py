@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
-from exports.site.sections import PageKind, Role
+from exports.site.sections import PageKind, Pages, Role
 from warehouse.published.reading import records
 
 PAGES = "FROM views.reader WHERE school_id = $school_id AND role = $role ORDER BY ALL"
@@ -23,9 +22,7 @@ class Reader:
     pages: dict[PageKind, list[str]]
 
 
-def readers_of(
-    con: duckdb.DuckDBPyConnection, school_id: int, role: Role, pages: Mapping[PageKind, Sequence[str]]
-) -> list[Reader]:
+def readers_of(con: duckdb.DuckDBPyConnection, school_id: int, role: Role, pages: Pages) -> list[Reader]:
     """The teachers of a role, by id. `pages`: all pages of the school."""
     existing = {kind: set(keys) for kind, keys in pages.items()}
     readers: dict[int, Reader] = {}

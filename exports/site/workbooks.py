@@ -21,7 +21,6 @@ from exports.site.write import (
     delete_other_readers,
     delete_other_workbooks,
     file_names,
-    pages_of,
     titles_of,
     write_manifest,
 )
@@ -52,7 +51,8 @@ def write_workbooks(
     Returns:
         The counts of readers and of workbooks."""
     kind, school_id = OF_ROLE[role], origin.school.id
-    readers = readers_of(con, school_id, role, pages_of(con, school_id))
+    titles = titles_of(con, school_id)
+    readers = readers_of(con, school_id, role, titles)
     delete_other_readers(folder / role, readers)
     data = kinds()[kind]
     # The phones of guardians stay on pages, which show them only where the school allows it.
@@ -65,7 +65,7 @@ def write_workbooks(
             charts=(Chart("line", section.name, line.along, line.values),) if line else (),
         )
         for section in sections
-        if not section.is_left_out_when_empty
+        if not section.only_with_rows
         for line in [section.line]
     ]
     if kind == "class":
@@ -81,16 +81,16 @@ def write_workbooks(
         definitions=tuple(definitions[term] for term in terms if term in definitions),
     )
     of_classes = origin.made_of(source for sheet in workbook.sheets for source in sheet.sources)
-    titles, written = titles_of(con, school_id, kind), 0
+    written = 0
     for reader in readers:
         of_reader = folder / role / str(reader.teacher_id) / kind
         of_reader.mkdir(parents=True, exist_ok=True)
-        names = file_names(con, school_id, kind, reader.pages.get(kind, ()))
+        names = file_names(titles[kind], reader.pages.get(kind, ()))
         delete_other_workbooks(of_reader, names)
         for key, name in names.items():
             refuse_exposed(con, workbook.sheets, {"school_id": school_id, "pages": [key]})
             unfinished = scratch / "unfinished.xlsx"
-            of_class = replace(workbook, title=untranslated(titles[key]))
+            of_class = replace(workbook, title=untranslated(titles[kind][key]))
             write_workbook(con, of_class, replace(of_classes, pages=(key,)), unfinished, language)
             put_in_place(unfinished, of_reader / name)
             written += 1

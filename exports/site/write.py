@@ -21,7 +21,7 @@ from exports.board.words import SCRIPT
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
 from exports.library.words import texts
-from exports.site.kinds import kinds
+from exports.site.kinds import Kind, kinds
 from exports.site.nightly import READERS, WRITTEN
 from exports.site.page import (
     HERE,
@@ -64,8 +64,8 @@ class Source:
     language: Language
     #: The definitions by their anchors.
     terms: Mapping[str, Definition]
-    #: The keys of all pages of the school, by kind.
-    pages: Mapping[PageKind, Sequence[str]]
+    #: The titles of all pages of the school, by kind, then by key.
+    titles: Mapping[PageKind, Mapping[str, str]]
     #: Whether pages show guardians.
     guardians: bool
     #: The heading and the sections by kind of page, read once.
@@ -77,7 +77,7 @@ class Source:
             data = kinds()[kind]
             sections = {"": data.heading} | data.sections_for(guardians=self.guardians)
             self.layouts[kind] = [
-                layout_of(self.con, kind, name, section, self.origin, self.terms, self.pages[kind])
+                layout_of(self.con, kind, name, section, self.origin, self.terms, list(self.titles[kind]))
                 for name, section in sections.items()
             ]
         return self.layouts[kind]
@@ -93,9 +93,14 @@ def has_guardians(con: duckdb.DuckDBPyConnection, school_id: int) -> bool:
     return bool(Rows.of(con, kinds()["index"].heading, school_id).select("1", "has_guardians"))
 
 
-def pages_of(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[PageKind, list[str]]:
-    """The keys of all pages of a school, by kind."""
-    return {kind: list(titles_of(con, school_id, kind)) for kind in kinds()}
+def titles_of(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[PageKind, dict[str, str]]:
+    """The titles of all pages of a school by kind, then by key in the order of keys."""
+    return {kind: _titles(con, school_id, data) for kind, data in kinds().items()}
+
+
+def _titles(con: duckdb.DuckDBPyConnection, school_id: int, kind: Kind) -> dict[str, str]:
+    columns = f"{quoted(kind.heading.page)}::VARCHAR AS page, {quoted(kind.title)}::VARCHAR"
+    return dict(Rows.of(con, kind.heading, school_id).select(columns, clauses="ORDER BY page"))
 
 
 def write_role(
@@ -119,21 +124,21 @@ def write_role(
     Returns:
         The number of pages by kind; under `readers` and `written`, those of readers and of new and changed
         files."""
-    all_pages = pages_of(con, origin.school.id)
+    titles = titles_of(con, origin.school.id)
     terms = {anchor(term): entry for term, entry in all_definitions(con, origin.school.id).items()}
     # Where no guardian is published, pages say nothing about guardians.
     guardians = guardians and has_guardians(con, origin.school.id)
-    source = Source(con, origin, language, terms, all_pages, guardians)
+    source = Source(con, origin, language, terms, titles, guardians)
     if role != "head":
         return _write_readers(source, folder / role, role)
-    counts = _write_site(source, folder / role, all_pages, None)
-    counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, all_pages)
+    counts = _write_site(source, folder / role, titles, None)
+    counts[WRITTEN] += write_board_page(folder / role / BOARD_PAGE, titles)
     return counts | {READERS: 1}
 
 
 def _write_readers(source: Source, folder: Path, role: Role) -> dict[str, int]:
     """Write the sites of all teachers of a role into its folder."""
-    readers = readers_of(source.con, source.origin.school.id, role, source.pages)
+    readers = readers_of(source.con, source.origin.school.id, role, source.titles)
     delete_earlier_workbooks(folder, source.origin.generation)
     total: Counter[str] = Counter()
     for reader in readers:
@@ -172,11 +177,9 @@ def delete_earlier_workbooks(folder: Path, generation: str) -> None:
             workbook.unlink()
 
 
-def file_names(
-    con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind, keys: Collection[str]
-) -> dict[str, str]:
+def file_names(titles: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
     """The names of the workbooks of pages by key: the titles of the pages, such as 高三(1)班.xlsx."""
-    names = {key: _file_name(title) for key, title in titles_of(con, school_id, kind).items() if key in keys}
+    names = {key: _file_name(title) for key, title in titles.items() if key in keys}
     # Some file systems ignore case.
     often = Counter(name.casefold() for name in names.values())
     return {
@@ -189,13 +192,6 @@ def _file_name(title: str) -> str:
     """A title as a part of the name of a file. No title ends like the key that equal names get."""
     name = without_separators(title).replace("[", "(").replace("]", ")").encode()[:LONGEST_NAME]
     return name.decode(errors="ignore").strip(" .")
-
-
-def titles_of(con: duckdb.DuckDBPyConnection, school_id: int, kind: PageKind) -> dict[str, str]:
-    """The titles of all pages of a kind by key."""
-    data = kinds()[kind]
-    columns = f"{quoted(data.heading.page)}::VARCHAR AS page, {quoted(data.title)}::VARCHAR"
-    return dict(Rows.of(con, data.heading, school_id).select(columns, rest="ORDER BY page"))
 
 
 def delete_other_workbooks(folder: Path, names: Mapping[str, str]) -> None:
@@ -240,7 +236,7 @@ def _write_site(
     for old in {*folder.glob("*.html"), *folder.glob("*/*.html")} - current:
         old.unlink()
     for kind, keys in pages.items():
-        delete_other_workbooks(folder / kind, file_names(source.con, source.origin.school.id, kind, keys))
+        delete_other_workbooks(folder / kind, file_names(source.titles[kind], keys))
     return {kind: len(keys) for kind, keys in pages.items()} | {WRITTEN: written}
 
 

@@ -16,7 +16,7 @@ from exports.site.nightly import site_folder
 from exports.site.readers import Reader, readers_of
 from exports.site.sections import WORKBOOK, Role
 from exports.site.workbooks import OF_ROLE
-from exports.site.write import pages_of
+from exports.site.write import titles_of
 from exports.source import schools
 from exports.spreadsheet.sheets import Words
 from pipelines.cli.actions.export import export_options
@@ -112,9 +112,9 @@ def _due(
     """The mails that are due in a school. Counts the other teachers in `outcome`."""
     school_id, options = outcome.school_id, settings.options.exports
     addresses = _addresses(settings.home, con, outcome)
-    all_pages, readers = pages_of(con, school_id), dict[int, dict[Role, Reader]]()
+    titles, readers = titles_of(con, school_id), dict[int, dict[Role, Reader]]()
     for role in teacher_roles(options.site):
-        for reader in readers_of(con, school_id, role, all_pages):
+        for reader in readers_of(con, school_id, role, titles):
             readers.setdefault(reader.teacher_id, {})[role] = reader
     due = []
     for teacher_id, by_role in sorted(readers.items()):

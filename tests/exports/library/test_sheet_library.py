@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from pydantic import ValidationError
 
-from exports.library.sheet_library import SheetData, make_sheet, page_query, sheets_of
+from exports.library.sheet_library import SheetData, make_page_sheet, make_sheet, sheets_of
 from exports.library.words import HERE, labels, phrase
 from exports.spreadsheet.sheets import Language, Words
 
@@ -87,7 +87,7 @@ def test_rows_of_all_pages_have_their_keys(con: duckdb.DuckDBPyConnection) -> No
     data = SheetData.model_validate(
         {"name": NAME, "view": "class_week", "columns": columns, "order": ["-week"]}
     )
-    query = page_query(con, data, SCHOOL, {"page": "class", "_week": "week"})
+    _, query = make_page_sheet(con, data, SCHOOL, {"page": "class", "_week": "week"})
     assert con.execute(query, {"school_id": SCHOOL, "first": "A", "last": "B"}).fetchall() == [
         ("A", "10", "ten", "十"),
         ("A", "2", "two", "二"),

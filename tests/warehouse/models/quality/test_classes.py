@@ -16,7 +16,7 @@ import pytest
 
 from exports.board.rows import chart_rows
 from exports.export import Options, Written, export
-from exports.library.sheet_library import page_query
+from exports.library.sheet_library import make_page_sheet
 from exports.site.kinds import Section, kinds
 from exports.source import School
 from pipelines.measures import Filter, measured
@@ -229,7 +229,7 @@ def test_the_board_has_cohorts_of_students_without_classes(file: Path, tmp_path:
 
 def test_the_site_shows_a_class_once_and_whole(con: duckdb.DuckDBPyConnection) -> None:
     def rows_of(section: Section) -> list[dict[str, Any]]:
-        query = page_query(con, section, SCHOOL, {"page": section.page, "class": "group_id"})
+        _, query = make_page_sheet(con, section, SCHOOL, {"page": section.page, "class": "group_id"})
         return records(con, query, {"school_id": SCHOOL, "first": "", "last": "~"})
 
     index = kinds()["index"].sections["classes"]
