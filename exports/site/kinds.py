@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from exports.library.sheet_library import ColumnData, SheetData
 from exports.library.view_rows import Data
@@ -47,8 +47,20 @@ class Section(SheetData):
     is_newest_last: bool = False
     #: Of the first sheet of the printed page: what else the page has begins on a new sheet.
     is_on_first_sheet: bool = False
+    #: Columns that the section leaves out of those of a section from which it is made.
+    omits: tuple[str, ...] = ()
     #: Columns about guardians: left out where `exports.guardians` of campus.yaml does not allow them.
     about_guardians: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _omit(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """A column in the file is its name, or {name: {...}}."""
+        omits = set(data.get("omits", ()))
+        columns = [
+            item for item in data["columns"] if omits.isdisjoint([item] if isinstance(item, str) else item)
+        ]
+        return data | {"columns": columns}
 
     def without_guardians(self) -> Section | None:
         """The section as pages show it that may not name guardians; None: it is about nothing else."""
