@@ -12,9 +12,9 @@ OLD_DAYS = 2
 
 def alarms(origin: Origin) -> list[Words]:
     """The messages about resources that were never loaded, and about those whose last load failed."""
-    parts = [(part.title, part.tables) for part in BOARD.parts.values()]
+    panels = [(panel.title, panel.tables) for panel in BOARD.panels.values()]
     messages = (
-        origin.alarm(TEXTS["never"], origin.age.never, TEXTS["affected"], parts),
-        origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.older, ()), TEXTS["affected"], parts),
+        origin.alarm(TEXTS["never"], origin.age.never, TEXTS["affected"], panels),
+        origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.older, ()), TEXTS["affected"], panels),
     )
     return [message for message in messages if message]

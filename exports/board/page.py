@@ -16,7 +16,7 @@ from exports.board.age import OLD_DAYS, alarms
 from exports.board.bundle import bundle
 from exports.board.charts import Page, specs
 from exports.board.rows import Rows, chart_rows
-from exports.board.words import BOARD, TEXTS, Part, terms_of
+from exports.board.words import BOARD, TEXTS, Panel, terms_of
 from exports.figures import EMPTY, WHOLE, Group, figures_by_group, never_loaded
 from exports.library import back_test
 from exports.library.words import label_of, labels, untranslated
@@ -56,14 +56,16 @@ def write_board(
     by_group = figures_by_group(con, origin.school.id, can_be_picked)
     figures = by_group[WHOLE]
     semesters = dict.fromkeys(row["semester_name"] for row in rows["semesters"] if row["semester_name"])
-    parts = {name: part.terms for name, part in BOARD.parts.items()}
+    panels = {name: panel.terms for name, panel in BOARD.panels.items()}
     content = {
         "name": origin.school.name,
         "title": titles(untranslated(origin.school.name)),
         "semester": " · ".join(semesters),
         "alarms": alarms(origin),
         "figures": figures,
-        "charts": [chart(name, part, rows[name], _not_known(origin, part)) for name, part in charts.items()],
+        "charts": [
+            chart(name, panel, rows[name], _not_known(origin, panel)) for name, panel in charts.items()
+        ],
         "cohorts": rows["cohorts"],
         "groups": rows["groups"],
         "talks_not_known": never_loaded(con, origin.school.id, "levels"),
@@ -78,7 +80,7 @@ def write_board(
         ],
         "untaken": _untaken(rows["untaken"], cohorts, pages, names=names),
         "nothing": {figure.name: _nothing(figure) for figure in figures},
-        "terms": terms_of(con, origin.school.id, parts, BOARD.definitions)
+        "terms": terms_of(con, origin.school.id, panels, BOARD.definitions)
         | {"came_true": [back_test.MEANING]},
         "came_true": back_test.came_true(con, origin.school.id, names=names),
         "reasons_proven": back_test.reasons_proven(con, origin.school.id),
@@ -94,8 +96,8 @@ def write_board(
 NOBODY = {"at_risk": TEXTS["nobody_at_risk"], "rolls": TEXTS["all_rolls_taken"]}
 
 
-def _not_known(origin: Origin, part: Part) -> Words | None:
-    never = origin.not_loaded(part.tables)
+def _not_known(origin: Origin, panel: Panel) -> Words | None:
+    never = origin.not_loaded(panel.tables)
     return never and TEXTS["not_known"].format(never)
 
 
@@ -151,7 +153,7 @@ def render(
     } | dict(content)
     html = template.render(
         t=TEXTS,
-        parts=BOARD.parts,
+        panels=BOARD.panels,
         back_test=(back_test.TITLE, back_test.REASONS_PROVEN),
         language=language,
         as_of=f"{as_of:%Y-%m-%d %H:%M}" if as_of else "",
@@ -171,11 +173,11 @@ def titles(name: Words) -> dict[str, str]:
     return _both(TEXTS["title"].format(name))
 
 
-def chart(name: str, part: Part, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:
+def chart(name: str, panel: Panel, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:
     """A chart as the template shows it. `not_known`: the reason for missing rows."""
     nothing = None if rows else not_known or TEXTS["nothing"]
-    alt = TEXTS["alternative"].format(part.title, part.hint) + _range(rows)
-    return {"name": name, "title": part.title, "hint": part.hint, "nothing": nothing, "alt": alt}
+    alt = TEXTS["alternative"].format(panel.title, panel.hint) + _range(rows)
+    return {"name": name, "title": panel.title, "hint": panel.hint, "nothing": nothing, "alt": alt}
 
 
 def _range(rows: Rows) -> Words:

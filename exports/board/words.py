@@ -1,4 +1,4 @@
-"""The file board.yml: the rows, the texts and the parts of the board."""
+"""The file board.yml: the rows, the texts and the panels of the board."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
 
 
-class Part(Data):
-    """A part of a page: a figure, a chart or a list."""
+class Panel(Data):
+    """A figure, a chart or a list of a page."""
 
     title: Phrase
     #: How to read it.
@@ -31,14 +31,14 @@ class BoardData(Data):
     most: dict[str, int]
     sources: tuple[str, ...]
     rows: dict[str, ViewRows]
-    parts: dict[str, Part]
+    panels: dict[str, Panel]
     definitions: dict[str, Definition]
     texts: dict[str, Phrase]
     script: dict[str, Phrase]
 
-    def charts(self) -> dict[str, Part]:
-        """The parts that are charts, by name."""
-        return {name: part for name, part in self.parts.items() if part.is_chart}
+    def charts(self) -> dict[str, Panel]:
+        """The panels that are charts, by name."""
+        return {name: panel for name, panel in self.panels.items() if panel.is_chart}
 
 
 BOARD = BoardData.model_validate(content_of("board"))
@@ -48,10 +48,10 @@ TEXTS, SCRIPT, SOURCES = BOARD.texts, BOARD.script, BOARD.sources
 def terms_of(
     con: duckdb.DuckDBPyConnection,
     school_id: int,
-    parts: Mapping[str, Iterable[str]],
+    panels: Mapping[str, Iterable[str]],
     definitions: Mapping[str, Definition],
 ) -> dict[str, list[Definition]]:
-    """The definitions below each part of a page, by the names of its terms, with the limits of a school."""
+    """The definitions below each panel of a page, by the names of its terms, with the limits of a school."""
     warnings = definitions_of(con, school_id, "early_warning")
 
     def defined(name: str) -> Iterator[Definition]:
@@ -60,4 +60,4 @@ def terms_of(
         else:
             yield definitions[name] if name in definitions else definition(name)
 
-    return {name: [entry for term in terms for entry in defined(term)] for name, terms in parts.items()}
+    return {name: [entry for term in terms for entry in defined(term)] for name, terms in panels.items()}

@@ -216,15 +216,15 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
         made_of={"marts.early_warning": frozenset({"class_members"})}
         | {
             table: frozenset({"scores"})
-            for tables in (part.tables for part in BOARD.parts.values())
+            for tables in (panel.tables for panel in BOARD.panels.values())
             for table in tables
             if "early" not in table
         },
         labels={"class_members": Words("Class members", "班级成员")},
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
-    parts = [(part.title, part.tables) for part in BOARD.parts.values()]
-    alarm = origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.failed, ()), TEXTS["affected"], parts)
+    panels = [(panel.title, panel.tables) for panel in BOARD.panels.values()]
+    alarm = origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.failed, ()), TEXTS["affected"], panels)
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en

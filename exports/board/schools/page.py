@@ -34,7 +34,7 @@ from exports.board.schools.reasons import (
     urgency,
 )
 from exports.board.schools.words import SCHOOLS, TEXTS, listed
-from exports.board.words import BOARD, Part, terms_of
+from exports.board.words import BOARD, Panel, terms_of
 from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
 from exports.library.words import labels, untranslated
@@ -70,7 +70,7 @@ def write_board_of_all(
         {"key": str(school.id), "name": school.name, "cohort": "", "cohort_name": ""} for school in schools
     ]
     charts, figure_labels = SCHOOLS.pages[page].charts, figures_data().labels
-    terms = {name: part.terms for name, part in charts.items()} | {"schools": SCHOOLS.pages[page].terms}
+    terms = {name: panel.terms for name, panel in charts.items()} | {"schools": SCHOOLS.pages[page].terms}
     content = {
         "name": TEXTS["all"].in_language(language),
         "title": titles(TEXTS["all"]),
@@ -83,8 +83,8 @@ def write_board_of_all(
             *(figure_labels[figure] for figure in ("present", "at_risk", "rolls")),
         ],
         "charts": [
-            _chart(name, part, rows[name], _not_known(name, schools, facts, rows[name]))
-            for name, part in charts.items()
+            _chart(name, panel, rows[name], _not_known(name, schools, facts, rows[name]))
+            for name, panel in charts.items()
         ],
         "cohorts": [],
         "groups": groups,
@@ -285,15 +285,15 @@ def _lacks(name: str, facts: Facts) -> bool:
     return (present if name == "weeks" else at_risk).value == figures_data().texts["not_known"]
 
 
-def _chart(name: str, part: Part, rows: Rows, not_known: Words | None) -> dict[str, Any]:
+def _chart(name: str, panel: Panel, rows: Rows, not_known: Words | None) -> dict[str, Any]:
     """A chart with the names of the schools without data for it. Its text alternative has the quartiles."""
     if rows and not_known:
-        part = part.model_copy(update={"hint": TEXTS["with_hint"].format(part.hint, not_known)})
-    drawn = chart(name, part, rows, not_known)
+        panel = panel.model_copy(update={"hint": TEXTS["with_hint"].format(panel.hint, not_known)})
+    drawn = chart(name, panel, rows, not_known)
     of_all = [row for row in rows if row["kind"] == "school" and "low" in row]
     if not of_all:
         return drawn
-    alt = BOARD.texts["alternative"].format(part.title, part.hint)
+    alt = BOARD.texts["alternative"].format(panel.title, panel.hint)
     for row in of_all[-1:] if name == "weeks" else of_all:
         alt = TEXTS["with_hint"].format(alt, _quartiles(row))
     return {**drawn, "alt": alt}

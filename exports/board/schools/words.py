@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exports.board.charts import Page
-from exports.board.words import Part
+from exports.board.words import Panel
 from exports.library.view_rows import Data, ViewRows
 from exports.library.words import Phrase, content_of, untranslated
 from exports.source import joined
@@ -18,7 +18,7 @@ MOST_NAMES = 10
 class PageData(Data):
     """The page of a few schools, or of many."""
 
-    charts: dict[str, Part]
+    charts: dict[str, Panel]
     #: The definitions below the table of schools.
     terms: tuple[str, ...]
 

@@ -64,7 +64,7 @@ def test_both_pages_for_readers_name_the_same_sheets_and_charts(published: Path)
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
     named = [sheet.name for workbook in made for sheet in workbook.sheets if workbook.for_paper]
-    named += [part.title for part in BOARD.charts().values()]
+    named += [panel.title for panel in BOARD.charts().values()]
     for page, cell in (("exports.md", "| {0.en} {0.zh} |"), ("exports.zh.md", "| {0.zh} {0.en} |")):
         text = (REFERENCE / page).read_text(encoding="utf-8")
         rows = Counter(line[: line.index(" |", 2) + 2] for line in text.splitlines() if line.startswith("| "))
