@@ -51,6 +51,19 @@
     {{ rate(counts ~ '.warning', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as warning_rate
 {%- endmacro %}
 
+{#- The latest talk or measure by school and student, also by semester if the columns name it, as a struct: of the newest
+    day, the row that the log of a student's page (exports/library/site.yml) lists first. -#}
+{% macro latest_interventions(columns) -%}
+    select
+        {{ columns | join(', ') }},
+        first(
+            struct_pack(date := date, kind := kind, done_by := done_by, result := result, note := note, again_on := again_on)
+            order by date desc, again_on desc nulls last, kind
+        ) as latest
+    from {{ ref('fct_intervention') }}
+    group by all
+{%- endmacro %}
+
 {#- Whether a grade is passed, as pages show it; of a grade that counts in no statistic its status. -#}
 {% macro passed(grades) -%}
     case

@@ -126,6 +126,38 @@ def test_a_first_level_published_after_the_semester_has_no_since(
     assert read == [texts]
 
 
+def test_every_sheet_shows_the_same_latest_talk(healthy: Build, tmp_path: Path) -> None:
+    """That which the log of the student's page lists first: of the newest day, with the latest day to look
+    again."""
+    key = healthy.rows("select school_id, semester_id, student_id from views.absence")[0]
+    file = Path(shutil.copy(healthy.file, tmp_path / "campus.duckdb"))
+    log = [
+        (date(2026, 3, 4), "plan", date(2026, 4, 1)),
+        (date(2026, 3, 5), "call_home", None),
+        (date(2026, 3, 5), "talk", date(2026, 3, 20)),
+        (date(2026, 3, 5), "other", date(2026, 3, 20)),
+        (date(2026, 3, 5), "plan", date(2026, 3, 12)),
+    ]
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("delete from core.fct_intervention")
+        for day, kind, again_on in log:
+            connection.execute(
+                "insert into core.fct_intervention by name select $1 as school_id, $2 as semester_id,"
+                " $3 as student_id, $4 as date, $5 as kind, $6 as again_on",
+                [*key, day, kind, again_on],
+            )
+        read = [
+            connection.execute(f"select {columns} from views.{view}").fetchall()
+            for view, columns in (
+                ("absence where last_intervention is not null", "last_intervention_on, last_intervention"),
+                ("look_again", "spoke_on, spoke_kind, again_on"),
+                ("student_standing where again_on is not null", "last_intervention_on, again_on"),
+            )
+        ]
+    day, kind, again_on = log[3]
+    assert read == [[(day, kind)], [(day, kind, again_on)], [(day, again_on)]]
+
+
 def test_the_morning_list_agrees_with_the_rolls(healthy: Build) -> None:
     """Counted again in Python: who missed a lesson or came late on the last school day, or since."""
     rolls = healthy.rows(

@@ -2,7 +2,8 @@
 -- Rules: the last school day (views.last_school_day) and later days of the semesters that are shown: of a day on which few
 --   rolls were taken yet, what is known so far. Who missed all recorded lessons of the last school day was
 --   away. reason is the kind of leave
---   that the platform names, else unexcused. last_intervention_on and the columns after it are the latest talk or measure.
+--   that the platform names, else unexcused. last_intervention_on and the columns after it are the latest talk or measure, of
+--   whichever semester.
 --   is_spoken_to: it was on the day or since.
 with judged as (
     select * from {{ ref('student_standing') }}
@@ -49,12 +50,7 @@ guardians as (
 ),
 
 interventions as (
-    select
-        school_id,
-        student_id,
-        max_by(struct_pack(date := date, kind := kind, done_by := done_by, result := result), (date, kind)) as latest
-    from {{ ref('fct_intervention') }}
-    group by all
+    {{ latest_interventions(['school_id', 'student_id']) }}
 )
 
 select

@@ -1,15 +1,7 @@
 -- Grain: school, student with a day on which to look again, of the semesters that are shown.
--- Rules: the day of the latest talk or measure that has one, while no later one was written down.
-with latest as (
-    select
-        school_id,
-        student_id,
-        max_by(
-            struct_pack(date := date, kind := kind, done_by := done_by, result := result, note := note, again_on := again_on),
-            (date, again_on is not null, kind)
-        ) as talk
-    from {{ ref('fct_intervention') }}
-    group by all
+-- Rules: the day of the latest talk or measure, of whichever semester, while none of a later day was written down.
+with interventions as (
+    {{ latest_interventions(['school_id', 'student_id']) }}
 )
 
 select
@@ -23,15 +15,15 @@ select
     standings.student_number,
     standings.student,
     standings.level,
-    latest.talk.again_on as again_on,
-    latest.talk.date as spoke_on,
-    latest.talk.kind as spoke_kind,
-    latest.talk.done_by as spoke_by,
-    latest.talk.result as spoke_result,
-    latest.talk.note as spoke_note
-from latest
+    interventions.latest.again_on as again_on,
+    interventions.latest.date as spoke_on,
+    interventions.latest.kind as spoke_kind,
+    interventions.latest.done_by as spoke_by,
+    interventions.latest.result as spoke_result,
+    interventions.latest.note as spoke_note
+from interventions
 inner join {{ ref('student_standing') }} as standings
-    on standings.school_id = latest.school_id
-    and standings.student_id = latest.student_id
+    on standings.school_id = interventions.school_id
+    and standings.student_id = interventions.student_id
     and standings.is_shown
-where latest.talk.again_on is not null
+where interventions.latest.again_on is not null

@@ -47,14 +47,7 @@ changes as (
 ),
 
 interventions as (
-    select
-        school_id,
-        semester_id,
-        student_id,
-        max(date) as last_intervention_on,
-        max_by(struct_pack(again_on := again_on), (date, again_on is not null, kind)).again_on as again_on
-    from {{ ref('fct_intervention') }}
-    group by all
+    {{ latest_interventions(['school_id', 'semester_id', 'student_id']) }}
 )
 
 select
@@ -91,8 +84,8 @@ select
         || case when changes.change = 'first' then '（或更早）' else '' end
         || case when changes.thresholds_changed then '（界限调整）' else '' end
     end as since_zh,
-    interventions.last_intervention_on,
-    interventions.again_on,
+    interventions.latest.date as last_intervention_on,
+    interventions.latest.again_on as again_on,
     attendance.recorded,
     attendance.present,
     attendance.absences_left,
