@@ -34,7 +34,7 @@
 
 {#- A level as a number; null: unknown. -#}
 {% macro level_rank(level) -%}
-    case {{ level }} when 'at_risk' then 3 when 'warning' then 2 when 'watch' then 1 when 'none' then 0 end
+    {{ warning_levels() | length }} - list_position({{ warning_levels() }}, {{ level }})
 {%- endmacro %}
 
 {#- The fewest students with the outcome, and without: of a share, of an interval of an area, and of a verdict. -#}

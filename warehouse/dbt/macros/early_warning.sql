@@ -11,9 +11,9 @@
     }) }}
 {%- endmacro %}
 
-{#- The levels that are known, as a list of SQL: the best first. -#}
+{#- The levels that are known: the worst first. -#}
 {% macro warning_levels() -%}
-    ['none', 'watch', 'warning', 'at_risk']
+    {{ return(words()['level'] | reject('equalto', 'unknown') | list) }}
 {%- endmacro %}
 
 {#- The resources without which a level is uncertain. -#}

@@ -29,26 +29,30 @@
 {#- Students by level of early warning. Null where an input of the levels was never loaded, since the counts would be too
     small. -#}
 {% macro level_counts() -%}
-    {%- set counts = {
-        'students': 'count(*)',
-        'at_risk': "count_if(level = 'at_risk')",
-        'warning': "count_if(level = 'warning')",
-        'watch': "count_if(level = 'watch')",
-        'well': "count_if(level = 'none')",
-        'unknown': "count_if(level = 'unknown')"
-    } -%}
-    {%- for name, count in counts.items() %}
-        case when bool_and(inputs_loaded) then {{ count }} end as {{ name }}{{ ',' if not loop.last }}
+    case when bool_and(inputs_loaded) then count(*) end as students
+    {%- for level in warning_levels() + ['unknown'] %},
+        case when bool_and(inputs_loaded) then count(*) filter (where level = '{{ level }}') end as {{ level_column(level) }}
     {%- endfor %}
+{%- endmacro %}
+
+{#- The column with the students of a level; a column named none reads as nothing. -#}
+{% macro level_column(level) -%}
+    {{ 'well' if level == 'none' else level }}
 {%- endmacro %}
 
 {#- The columns of `level_counts`, and the shares of the students whose level is known. -#}
 {% macro level_columns(counts) -%}
-    {%- for name in ['students', 'at_risk', 'warning', 'watch', 'well', 'unknown'] %}
-    {{ counts }}.{{ name }},
+    {{ counts }}.students,
+    {%- for level in warning_levels() + ['unknown'] %}
+    {{ counts }}.{{ level_column(level) }},
     {%- endfor %}
     {{ rate(counts ~ '.at_risk', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as at_risk_rate,
     {{ rate(counts ~ '.warning', '(' ~ counts ~ '.students - ' ~ counts ~ '.unknown)') }} as warning_rate
+{%- endmacro %}
+
+{#- The rank of a level among all: who needs attention first. -#}
+{% macro level_order(level) -%}
+    list_position({{ warning_levels() + ['unknown'] }}, {{ level }})
 {%- endmacro %}
 
 {#- The latest talk or measure by school and student, also by semester if the columns name it, as a struct: of the newest
@@ -109,7 +113,7 @@
     end
 {%- endmacro %}
 
-{#- A grade from 1 to 12 in Chinese. -#}
+{#- A grade from 1 to 12 in Chinese: the list of `words`, in its order. -#}
 {% macro grade_name(level) -%}
-    ['一年级', '二年级', '三年级', '四年级', '五年级', '六年级', '七年级', '八年级', '九年级', '高一', '高二', '高三'][{{ level }}]
+    {{ words()['grade'].values() | map('last') | list }}[{{ level }}]
 {%- endmacro %}

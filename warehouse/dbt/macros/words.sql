@@ -25,6 +25,20 @@
             'none': ('All is well', '正常'),
             'unknown': ('Not known', '无数据')
         },
+        'grade': {
+            'grade 1': ('Grade 1', '一年级'),
+            'grade 2': ('Grade 2', '二年级'),
+            'grade 3': ('Grade 3', '三年级'),
+            'grade 4': ('Grade 4', '四年级'),
+            'grade 5': ('Grade 5', '五年级'),
+            'grade 6': ('Grade 6', '六年级'),
+            'grade 7': ('Grade 7', '七年级'),
+            'grade 8': ('Grade 8', '八年级'),
+            'grade 9': ('Grade 9', '九年级'),
+            'grade 10': ('Grade 10', '高一'),
+            'grade 11': ('Grade 11', '高二'),
+            'grade 12': ('Grade 12', '高三')
+        },
         'change': {
             'first': ('First known', '首次记录'),
             'new': ('New', '新增预警'),

@@ -100,8 +100,7 @@ changes as (
                     else 'first'
                 end
             when previous_level is null or previous_level = 'left' then 'first'
-            when list_position({{ warning_levels() }}, known_level) > list_position({{ warning_levels() }}, previous_level)
-                then 'worse'
+            when {{ level_rank('known_level') }} > {{ level_rank('previous_level') }} then 'worse'
             else 'better'
         end as change,
         lead(week_begins_on) over (partition by school_id, semester_id, student_id order by week_begins_on) is null

@@ -96,7 +96,7 @@ select
     row_number() over (
         partition by judged.school_id
         order by
-            list_position(['at_risk', 'warning', 'watch', 'none', 'unknown'], judged.level),
+            {{ level_order('judged.level') }},
             coalesce(score.failed_chance, score.chronic_chance) desc nulls last,
             judged.reason_count desc,
             judged.attendance_rate,
