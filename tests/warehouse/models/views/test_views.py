@@ -56,6 +56,15 @@ def test_each_view_has_rows_of_a_healthy_school(healthy: Build) -> None:
     assert without == OF_EARLIER_SEMESTERS | OF_LARGER_SCHOOLS
 
 
+def test_no_column_of_a_view_is_a_hugeint(healthy: Build) -> None:
+    """Excel, Arrow and JSON have no such number: their readers get a float or a text."""
+    columns = healthy.rows(
+        "select table_name, column_name from duckdb_columns()"
+        " where schema_name = 'views' and contains(data_type, 'HUGEINT')"
+    )
+    assert columns == []
+
+
 def test_each_school_shows_one_semester_or_its_current_ones(world: Build) -> None:
     shown = world.rows(
         "select school_id, count(*), count(*) filter (semester.is_current) from views.shown_semester"

@@ -21,7 +21,7 @@ classes as (
         school_id,
         admin_class_id,
         any_value(coalesce(class_title, admin_class)) as class_title,
-        sum(recorded) as recorded
+        cast(sum(recorded) as bigint) as recorded
     from students
     group by all
 ),

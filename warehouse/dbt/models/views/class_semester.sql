@@ -8,10 +8,10 @@ with numbers as (
         any_value(admin_class) as admin_class,
         count(*) as students,
         bool_and(inputs_loaded) as inputs_loaded,
-        count_if(level = 'at_risk') as at_risk,
-        count_if(level = 'warning') as warning,
-        sum(present) as present,
-        sum(recorded) as recorded,
+        count(*) filter (where level = 'at_risk') as at_risk,
+        count(*) filter (where level = 'warning') as warning,
+        cast(sum(present) as bigint) as present,
+        cast(sum(recorded) as bigint) as recorded,
         sum(score_sum) as score_sum,
         sum(full_score_sum) as full_score_sum
     from {{ ref('student_standing') }}

@@ -16,9 +16,9 @@ attended as (
         course_class_id,
         student_id,
         count(*) as recorded,
-        count_if(is_present) as present,
-        count_if(is_absent) as absent,
-        count_if(is_late) as late
+        count(*) filter (where is_present) as present,
+        count(*) filter (where is_absent) as absent,
+        count(*) filter (where is_late) as late
     from {{ ref('fct_attendance') }}
     where counts_in_denominator
     group by all

@@ -6,7 +6,7 @@ with weeks as (
         *,
         cast(sum(present) over of_class as bigint) as semester_present,
         cast(sum(recorded) over of_class as bigint) as semester_recorded,
-        count_if(verdict = 'below') over of_class as weeks_below
+        count(*) filter (where verdict = 'below') over of_class as weeks_below
     from {{ ref('attendance_class_week') }}
     window of_class as (partition by school_id, semester_id, course_class_id)
 )

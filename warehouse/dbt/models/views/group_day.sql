@@ -24,7 +24,7 @@ counts as (
         {{ set_group_type() }} as group_type,
         {{ set_group_key() }} as group_key,
         count(*) as students,
-        count_if(not is_absent_day) as attended,
+        count(*) filter (where not is_absent_day) as attended,
         cast(sum(present) as bigint) as present,
         cast(sum(recorded) as bigint) as recorded
     from days

@@ -8,7 +8,7 @@ with counts as (
         {{ set_group_key() }} as group_key,
         records.weekday,
         records.lesson,
-        count_if(records.is_present) as present,
+        count(*) filter (where records.is_present) as present,
         count(*) as recorded
     from {{ ref('fct_attendance') }} as records
     inner join {{ ref('early_warning') }} as students using (school_id, semester_id, student_id)

@@ -7,10 +7,10 @@ select
     {{ set_group_key() }} as group_key,
     bool_and(inputs_loaded) as inputs_loaded,
     count(*) as students,
-    count_if(level = 'at_risk') as at_risk,
-    count_if(level = 'warning') as warning,
-    count_if(level = 'unknown') as unknown,
-    count_if(level <> 'unknown') as judged
+    count(*) filter (where level = 'at_risk') as at_risk,
+    count(*) filter (where level = 'warning') as warning,
+    count(*) filter (where level = 'unknown') as unknown,
+    count(*) filter (where level <> 'unknown') as judged
 from {{ ref('early_warning') }}
 semi join {{ ref('shown_semester') }} using (school_id, semester_id)
 anti join (from {{ ref('dim_student') }} where is_deleted) using (school_id, student_id)

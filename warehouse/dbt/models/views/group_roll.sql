@@ -23,7 +23,7 @@ select
     period,
     group_type,
     group_key,
-    count_if(state = 'unrecorded') as not_taken,
+    count(*) filter (where state = 'unrecorded') as not_taken,
     count(*) as due
 from rolls
 group by all

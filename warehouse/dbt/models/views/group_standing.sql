@@ -11,10 +11,10 @@ with numbers as (
         any_value({{ 'cohort' if group_type == 'cohort' else 'coalesce(class_title, admin_class)' }}) as group_title,
         count(*) as students,
         bool_and(inputs_loaded) as inputs_loaded,
-        count_if(level = 'at_risk') as at_risk,
-        count_if(level = 'warning') as warning,
-        sum(present) as present,
-        sum(recorded) as recorded,
+        count(*) filter (where level = 'at_risk') as at_risk,
+        count(*) filter (where level = 'warning') as warning,
+        cast(sum(present) as bigint) as present,
+        cast(sum(recorded) as bigint) as recorded,
         sum(score_sum) as score_sum,
         sum(full_score_sum) as full_score_sum
     from {{ ref('student_standing') }}

@@ -10,8 +10,8 @@ with weeks as (
         week,
         any_value(group_name) as group_name,
         bool_and(is_complete) as is_complete,
-        sum(recorded) as recorded,
-        sum(present) as present
+        cast(sum(recorded) as bigint) as recorded,
+        cast(sum(present) as bigint) as present
     from {{ ref('attendance_group_week') }}
     inner join {{ ref('shown_semester') }} using (school_id, semester_id)
     where week is not null and recorded > 0
@@ -25,8 +25,8 @@ last_year as (
         now.group_id,
         now.week,
         max(now.grade_level) as grade_level,
-        sum(earlier.recorded) as recorded,
-        sum(earlier.present) as present
+        cast(sum(earlier.recorded) as bigint) as recorded,
+        cast(sum(earlier.present) as bigint) as present
     from {{ ref('attendance_group_week') }} as now
     inner join {{ ref('shown_semester') }} as semesters using (school_id, semester_id)
     inner join {{ ref('attendance_group_week') }} as earlier

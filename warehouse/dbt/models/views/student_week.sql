@@ -5,8 +5,8 @@ with weeks as (
         school_id,
         student_id,
         week,
-        sum(recorded) as recorded,
-        sum(present) as present
+        cast(sum(recorded) as bigint) as recorded,
+        cast(sum(present) as bigint) as present
     from {{ ref('attendance_student_day') }}
     inner join {{ ref('shown_semester') }} using (school_id, semester_id)
     where week is not null and recorded > 0
