@@ -4,7 +4,8 @@
 --   away. reason is the kind of leave
 --   that the platform names, else unexcused. last_intervention_on and the columns after it are the latest talk or measure, of
 --   whichever semester.
---   is_spoken_to: it was on the day or since.
+--   is_spoken_to: it was on the day or since. The lessons of a day are those of all semesters that are shown, and the
+--   level is that of the semester with the greatest id.
 with judged as (
     select * from {{ ref('student_standing') }}
     where is_shown
@@ -18,7 +19,7 @@ days as (
 lessons as (
     select
         attendance.school_id,
-        attendance.semester_id,
+        max(attendance.semester_id) as semester_id,
         attendance.student_id,
         attendance.date,
         count(*) as recorded,
@@ -35,6 +36,9 @@ lessons as (
     inner join days
         on days.school_id = attendance.school_id
         and attendance.date >= days.last_day
+    semi join {{ ref('shown_semester') }} as shown
+        on shown.school_id = attendance.school_id
+        and shown.semester_id = attendance.semester_id
     where attendance.counts_in_denominator
     group by all
 ),

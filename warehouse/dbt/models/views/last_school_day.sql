@@ -1,15 +1,16 @@
 -- Grain: school, period (last, week_before or last_semester).
 -- Rules: the last school day is the last day of the semesters that are shown on which enough students were recorded:
 --   session_day_percent (seeds.attendance_thresholds) of the usual number. It is compared with the same weekday a week
---   before, and with the same weekday of the same teaching week in the semester before.
+--   before, and with the same weekday of the same teaching week in the semester before; of semesters that overlap, before
+--   the one with the greatest id.
 with days as (
     select
         school_id,
-        semester_id,
         date,
-        any_value(week) as week,
+        max(semester_id) as semester_id,
+        arg_max(week, semester_id) as week,
         any_value(weekday) as weekday,
-        count(*) as students
+        count(distinct student_id) as students
     from {{ ref('attendance_student_day') }}
     inner join {{ ref('shown_semester') }} using (school_id, semester_id)
     where recorded > 0
