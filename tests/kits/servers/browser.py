@@ -2,10 +2,13 @@
 
 import base64
 import json
+import re
 import shutil
 import socket
 import subprocess
 import time
+import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
@@ -112,6 +115,27 @@ class Page:
         paper = {"page": {"width": 21.0, "height": 29.7}, "background": True, "shrinkToFit": False}
         return base64.b64decode(self._send("/print", paper | {"margin": dict.fromkeys(SIDES, 1.0)}))
 
+    def printed_text(self) -> str:
+        """The text of the page as PDF: the letters of each font by its own table."""
+        pdf = self.printed()
+        fonts = {
+            name: _letters(_stream(pdf, table[1]))
+            for name, number in set(re.findall(rb"/(F\d+) (\d+) 0 R", pdf))
+            if (table := re.search(rb"/ToUnicode (\d+) 0 R", _object(pdf, number)))
+        }
+        texts = list[str]()
+        for number in re.findall(rb"/Type /Page\n.*?/Contents (\d+) 0 R", pdf, re.DOTALL):
+            letters: Mapping[str, str] = {}
+            for font, glyphs in re.findall(rb"/(F\d+) [\d.]+ Tf|<([0-9A-F]+)> ?Tj", _stream(pdf, number)):
+                letters = fonts[font] if font else letters
+                # A font has glyphs of one or two bytes.
+                digits = len(next(iter(letters), "0000"))
+                codes = re.findall("." * digits, glyphs.decode())
+                texts += [letters.get(code, "") for code in codes]
+            texts.append("\n")
+        # A glyph that a letter and a radical share has the radical.
+        return unicodedata.normalize("NFKC", "".join(texts))
+
     def _act(self, xpath: str, action: str, body: dict[str, str]) -> None:
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -177,6 +201,29 @@ def open_board(window: Page, path: Path) -> Page:
     window.open(path.as_uri())
     assert window.has("//html[@data-drawn='all']", PATIENCE)
     return window
+
+
+def _object(pdf: bytes, number: bytes) -> bytes:
+    found = re.search(rb"\n%s 0 obj\n(.*?)\nendobj" % number, pdf, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def _stream(pdf: bytes, number: bytes) -> bytes:
+    return zlib.decompress(_object(pdf, number).partition(b"stream\n")[2].partition(b"\nendstream")[0])
+
+
+def _letters(table: bytes) -> dict[str, str]:
+    """The letter of each glyph, both in hexadecimal digits, by a table of a PDF (ToUnicode)."""
+    letters = {}
+    for block in re.findall(r"beginbfchar(.*?)endbfchar", table.decode(), re.DOTALL):
+        for glyph, letter in re.findall(r"<(\w+)> <(\w+)>", block):
+            letters[glyph] = bytes.fromhex(letter).decode("utf-16-be")
+    for block in re.findall(r"beginbfrange(.*?)endbfrange", table.decode(), re.DOTALL):
+        for first, last, letter in re.findall(r"<(\w+)> <(\w+)> <(\w+)>", block):
+            for glyph in range(int(first, 16), int(last, 16) + 1):
+                letters[f"{glyph:0{len(first)}X}"] = chr(int(letter, 16) + glyph - int(first, 16))
+    return letters
 
 
 def _literal(text: str) -> str:
