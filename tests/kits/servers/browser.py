@@ -204,9 +204,9 @@ def open_board(window: Page, path: Path) -> Page:
 
 
 def _object(pdf: bytes, number: bytes) -> bytes:
-    found = re.search(rb"\n%s 0 obj\n(.*?)\nendobj" % number, pdf, re.DOTALL)
-    assert found
-    return found[1]
+    match = re.search(rb"\n%s 0 obj\n(.*?)\nendobj" % number, pdf, re.DOTALL)
+    assert match
+    return match[1]
 
 
 def _stream(pdf: bytes, number: bytes) -> bytes:
