@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install setup demo test test-slow check docs old-duckdb other-programs model models dictionary commands-page metrics-page diagram requests pairs unchanged bench-setup lock
+.PHONY: install setup demo test test-slow check docs old-duckdb other-programs model models dictionary commands-page metrics-page diagram requests golden pairs unchanged bench-setup lock
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
@@ -103,6 +103,10 @@ diagram: setup
 # After a change of requests: the golden files that tests/end_to_end/requests compares with (docs/how-to/extending.md).
 requests: setup
 	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 0 -m "slow or not slow" tests/end_to_end/requests
+
+# After a change of exported files: the golden files that tests/end_to_end/exports compares with (docs/how-to/extending.md).
+golden: setup
+	CAMPUS_WRITE_GOLDEN=1 $(BIN)/pytest --numprocesses 0 -m "slow or not slow" tests/end_to_end/exports
 
 # After a new option of the simulator: platforms that hold every pair of choices. Then `make requests`.
 pairs: setup
