@@ -17,7 +17,7 @@ from xlsxwriter.exceptions import XlsxWriterException
 
 from exports.contract import CONTRACT, contract_file, existing_schemas, write_contract
 from exports.flat import write_csv, write_parquet
-from exports.oneroster.check import Refused
+from exports.oneroster.check import OneRosterRefused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
 from exports.preview import preview_of
@@ -44,7 +44,7 @@ CACHE = "cache"
 #: Ids of schools in the name of a file.
 MOST_IDS = 20
 #: Errors that stop a file, but not the others.
-FAILURES = (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, Refused, Unlabelled)
+FAILURES = (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, OneRosterRefused, Unlabelled)
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,9 @@ def _attempt(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Wr
 
 def _failed(what: str, whose: str, error: Exception) -> Failed:
     words = unusable(error) if isinstance(error, OSError) else str(error)
-    return Failed(f"{what} of {whose}", words if isinstance(error, Refused) else words.partition("\n")[0])
+    return Failed(
+        f"{what} of {whose}", words if isinstance(error, OneRosterRefused) else words.partition("\n")[0]
+    )
 
 
 def _export(

@@ -8,7 +8,7 @@ from typing import Literal
 
 import duckdb
 
-from exports.oneroster.standard import Field, File
+from exports.oneroster.standard import OneRosterField, OneRosterFile
 from warehouse.identifiers import literal, quoted
 
 #: The rows that a problem names.
@@ -37,12 +37,12 @@ MENDERS: dict[Mender, str] = {
 }
 
 
-class Refused(Exception):
+class OneRosterRefused(Exception):
     """Files that would break the standard. The message lists what is missing."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class RosterProblem:
     """Why files are refused."""
 
     mender: Mender
@@ -55,52 +55,61 @@ def table_of(file: str) -> str:
 
 
 def refuse_incomplete(con: duckdb.DuckDBPyConnection, schools: Sequence[int], *, marks: bool) -> None:
-    """Check what the views stand on. `marks`: the files of marks are written, too. Raises Refused."""
+    """Check what the views stand on. `marks`: the files of marks are written, too.
+
+    Raises OneRosterRefused."""
     without = con.execute(NO_SEMESTER, {"schools": schools}).fetchall()
     never = con.execute(
         NEVER_LOADED, {"schools": schools, "roster": [*ROSTER, *(MARKS if marks else ())]}
     ).fetchall()
     _refuse(
         [
-            *(Problem("school", f"school {school}: no semester is current") for (school,) in without),
-            *(Problem("operator", f"school {school}: never loaded: {names}") for school, names in never),
+            *(RosterProblem("school", f"school {school}: no semester is current") for (school,) in without),
+            *(
+                RosterProblem("operator", f"school {school}: never loaded: {names}")
+                for school, names in never
+            ),
         ]
     )
 
 
-def refuse_broken(con: duckdb.DuckDBPyConnection, files: Mapping[str, File]) -> None:
-    """Check the rows of files (tables of `table_of`). Raises Refused."""
+def refuse_broken(con: duckdb.DuckDBPyConnection, files: Mapping[str, OneRosterFile]) -> None:
+    """Check the rows of files (tables of `table_of`). Raises OneRosterRefused."""
     _refuse([problem for file in files for problem in _problems(con, file, files)])
 
 
-def _refuse(problems: Sequence[Problem]) -> None:
+def _refuse(problems: Sequence[RosterProblem]) -> None:
     if not problems:
         return
     lines = ["nothing was written, since the files would be incomplete or break the standard."]
     for mender, title in MENDERS.items():
         texts = [f"  {problem.text}" for problem in problems if problem.mender == mender]
         lines += [f"{title}:", *texts] if texts else []
-    raise Refused("\n".join(lines))
+    raise OneRosterRefused("\n".join(lines))
 
 
-def _problems(con: duckdb.DuckDBPyConnection, file: str, files: Mapping[str, File]) -> Iterator[Problem]:
+def _problems(
+    con: duckdb.DuckDBPyConnection, file: str, files: Mapping[str, OneRosterFile]
+) -> Iterator[RosterProblem]:
     standard, table = files[file], table_of(file)
     twice = f'SELECT "sourcedId" FROM {table} GROUP BY ALL HAVING count(*) > 1'
     yield from _problem(con, "operator", f"{file}.csv: sourcedId is there twice", twice)
-    for field in standard.fields:
-        for mender, reason, rows in _rules(field, table, files):
-            yield from _problem(con, mender, f"{file}.csv: {field.name} {reason}", rows)
+    for name, field in standard.fields.items():
+        for mender, reason, rows in _rules(name, field, table, files):
+            yield from _problem(con, mender, f"{file}.csv: {name} {reason}", rows)
     if standard.period is not None:
         begins, ends = standard.period
         rows = f'SELECT "sourcedId" FROM {table} WHERE {quoted(ends)} <= {quoted(begins)}'
         yield from _problem(con, "school", f"{file}.csv: {ends} is not after {begins}", rows)
 
 
-def _rules(field: Field, table: str, files: Mapping[str, File]) -> Iterator[tuple[Mender, str, str]]:
+def _rules(
+    name: str, field: OneRosterField, table: str, files: Mapping[str, OneRosterFile]
+) -> Iterator[tuple[Mender, str, str]]:
     """The mender, the reason and the query for rows of a table that break a rule of the field."""
-    rows, column = f'SELECT "sourcedId" FROM {table} WHERE', quoted(field.name)
+    rows, column = f'SELECT "sourcedId" FROM {table} WHERE', quoted(name)
     if field.required:
-        is_text = not field.to and field.name != "sourcedId"
+        is_text = not field.to and name != "sourcedId"
         yield "school" if is_text else "operator", "is empty", f"{rows} {column} IS NULL"
     if field.values:
         listed = ", ".join(map(literal, field.values))
@@ -116,11 +125,11 @@ def _rules(field: Field, table: str, files: Mapping[str, File]) -> Iterator[tupl
         yield "operator", f"names nothing in {field.to}.csv", f"{lacking} WHERE id IS NOT NULL"
 
 
-def _problem(con: duckdb.DuckDBPyConnection, mender: Mender, text: str, rows: str) -> Iterator[Problem]:
+def _problem(con: duckdb.DuckDBPyConnection, mender: Mender, text: str, rows: str) -> Iterator[RosterProblem]:
     """A problem with the number of its rows and the first ids. Nothing if there are no rows."""
     [(count, ids)] = con.execute(
         f'SELECT count(*), coalesce(min("sourcedId", {EXAMPLES}), []) FROM ({rows})'
     ).fetchall()
     if count:
         named = ", ".join(ids) + (", …" if count > len(ids) else "")
-        yield Problem(mender, f"{text}, {count:,} {'row' if count == 1 else 'rows'}: {named}")
+        yield RosterProblem(mender, f"{text}, {count:,} {'row' if count == 1 else 'rows'}: {named}")

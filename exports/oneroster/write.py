@@ -7,12 +7,12 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 
-from exports.oneroster.addresses import Addresses, add_addresses
 from exports.oneroster.check import refuse_broken, refuse_incomplete, table_of
-from exports.oneroster.standard import BINDINGS, MANIFEST_VERSION, File, Version
+from exports.oneroster.standard import BINDINGS, OneRosterFile, Version
 from warehouse.csv_cells import RUNNABLE, safe_text
 from warehouse.identifiers import listed, literal, quoted
 
@@ -21,12 +21,41 @@ DEMOGRAPHICS = "demographics"
 SOURCES = tuple(f"oneroster.{file.view}" for file in BINDINGS["1.2"].files.values())
 #: Files with marks.
 MARKS = {"lineItems", "results", "scoreScales"}
-SYSTEM = "Campus Warehouse"
+MANIFEST_VERSION, SYSTEM = "1.0", "Campus Warehouse"
 LINE_END = "\r\n"
 #: Line breaks and other control characters, which the standard does not allow in a field.
 CONTROL = r"[\x00-\x1F\x7F\x{85}\x{2028}\x{2029}]+"
 #: The same rows make the same bytes, so members have no time of their own.
 TIME = (1980, 1, 1, 0, 0, 0)
+
+#: The platform's own addresses, or those of staff by school and staff number.
+Addresses = Literal["platform"] | Mapping[int, Mapping[str, str]]
+#: Begins like no formula.
+ADDRESS = r"[A-Za-z0-9_][A-Za-z0-9._%+'-]*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+OF_PLATFORM = """
+    SELECT
+        people.school_id || CASE kind WHEN 'staff' THEN '-teacher-' ELSE '-student-' END || person_id AS id,
+        trim(users.email) AS address
+    FROM core.bridge_v1_person AS people
+    JOIN raw.v1_users AS users ON users._school_id = people.school_id AND users.id = people.v1_person_id
+    WHERE people.kind IN ('student', 'staff') AND users._deleted_at IS NULL
+"""
+OF_STAFF = """
+    SELECT school_id || '-teacher-' || teacher_id AS id, address
+    FROM core.dim_teacher
+    JOIN (SELECT unnest($addresses, recursive := true)) USING (school_id, staff_number)
+    WHERE NOT is_deleted
+"""
+#: An address of two people would make a receiver take them for one person: neither gets it.
+ADD = """
+    UPDATE {users} AS users SET email = addresses.address
+    FROM (
+        SELECT id, address FROM ({addresses})
+        WHERE regexp_full_match(address, {pattern}) AND id IN (SELECT "sourcedId" FROM {users})
+        QUALIFY count(*) OVER (PARTITION BY lower(address)) = 1 AND count(*) OVER (PARTITION BY id) = 1
+    ) AS addresses
+    WHERE addresses.id = users."sourcedId"
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +76,7 @@ def write_zip(
 
     Uses files beside `target` for the members.
 
-    Raises Refused."""
+    Raises OneRosterRefused."""
     binding = BINDINGS[content.version]
     rows = {
         name: _load(con, name, file, schools)
@@ -60,7 +89,7 @@ def write_zip(
     files = {name: binding.files[name] for name in rows}
     refuse_broken(con, files)
     if content.email:
-        add_addresses(con, table_of("users"), content.email)
+        _add_addresses(con, table_of("users"), content.email)
     member = target.with_name("member.csv")
     with zipfile.ZipFile(target, "w") as archive:
         member.write_text(_manifest(rows, content.version), encoding="utf-8", newline="")
@@ -72,9 +101,9 @@ def write_zip(
     return rows
 
 
-def _load(con: duckdb.DuckDBPyConnection, name: str, file: File, schools: Sequence[int]) -> int:
+def _load(con: duckdb.DuckDBPyConnection, name: str, file: OneRosterFile, schools: Sequence[int]) -> int:
     """Put the rows of a file into its temporary table, as they will be written. Returns their number."""
-    fields = ", ".join(f"{_text(field.name)} AS {quoted(field.name)}" for field in file.fields)
+    fields = ", ".join(f"{_text(field)} AS {quoted(field)}" for field in file.fields)
     rows = file.rows or f"FROM oneroster.{quoted(file.view)}"
     con.execute(
         f"CREATE OR REPLACE TEMP TABLE {table_of(name)} AS SELECT {fields} "
@@ -93,6 +122,19 @@ def _text(column: str) -> str:
     return f"CASE WHEN typeof({quoted(column)}) = 'VARCHAR' THEN {safe_text(text, RUNNABLE)} ELSE {text} END"
 
 
+def _add_addresses(con: duckdb.DuckDBPyConnection, users: str, addresses: Addresses) -> None:
+    """Put the addresses into the table of users. A malformed address is left out."""
+    query, parameters = OF_PLATFORM, {}
+    if addresses != "platform":
+        query = OF_STAFF
+        parameters["addresses"] = [
+            {"school_id": school_id, "staff_number": number, "address": address}
+            for school_id, of_school in addresses.items()
+            for number, address in of_school.items()
+        ]
+    con.execute(ADD.format(users=users, addresses=query, pattern=literal(ADDRESS)), parameters)
+
+
 def _manifest(rows: Mapping[str, int], version: Version) -> str:
     properties = {
         "propertyName": "value",
@@ -104,14 +146,13 @@ def _manifest(rows: Mapping[str, int], version: Version) -> str:
     return "".join(f"{name},{value}{LINE_END}" for name, value in properties.items())
 
 
-def _write_csv(con: duckdb.DuckDBPyConnection, name: str, file: File, target: Path) -> None:
-    names = [field.name for field in file.fields]
-    header = ",".join(names) + LINE_END
+def _write_csv(con: duckdb.DuckDBPyConnection, name: str, file: OneRosterFile, target: Path) -> None:
+    header = ",".join(file.fields) + LINE_END
     # Between PREFIX and SUFFIX, DuckDB ends all lines but the last.
     options = (
         f"FORMAT csv, HEADER false, NEW_LINE '{LINE_END}', PREFIX {literal(header)}, SUFFIX '{LINE_END}'"
     )
-    query = f'SELECT {listed(names)} FROM {table_of(name)} ORDER BY "sourcedId"'
+    query = f'SELECT {listed(tuple(file.fields))} FROM {table_of(name)} ORDER BY "sourcedId"'
     con.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
 
 
