@@ -146,14 +146,20 @@ def joined(words: Iterable[Words]) -> Words:
 @contextmanager
 def open_source(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the published file. This reader keeps a file that is replaced meanwhile. Spills to `scratch`."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{MEMORY_MB}MB",
+    with reading.opened(published, reader_config(scratch)) as con:
+        yield con
+
+
+def reader_config(
+    scratch: Path, memory_mb: int = MEMORY_MB
+) -> dict[str, str | bool | int | float | list[str]]:
+    """DuckDB's settings of a reader that spills to `scratch`."""
+    return {
+        "memory_limit": f"{memory_mb}MB",
         "threads": 2,
         "temp_directory": str(scratch),
         "autoinstall_known_extensions": False,
     }
-    with reading.opened(published, config) as con:
-        yield con
 
 
 def schools(con: duckdb.DuckDBPyConnection) -> list[School]:

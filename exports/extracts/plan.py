@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 
 from exports.suppression import FLAG
-from warehouse.identifiers import quoted, relation
+from exports.tables import SCHOOL_COLUMNS
+from warehouse.identifiers import among, literal, quoted, relation
 from warehouse.privacy import CLASSES, GUARDIANS, PERSONAL, SMALL_GROUP
+from warehouse.published.reading import records
 
 Treatment = Literal["kept", "keyed", "day", "grouped", "screened", "small groups blank", "coarse", "dropped"]
 #: What an extract protects from: standard removes what names people; in a strong extract, several students
@@ -20,8 +23,6 @@ Protection = Literal["standard", "strong"]
 
 #: The schemas of an extract unless the request names tables.
 SCHEMAS = ("core", "marts")
-#: The column with the school of a row is the first that a table has: a dataset may have both.
-SCHOOL_COLUMNS = ("_school_id", "school_id")
 #: Types that may contain anything.
 NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON|VARIANT|BLOB")
 NUMBERS = re.compile(r"(TINY|SMALL|BIG|HUGE|U\w*)?INT(EGER)?$|DECIMAL\(|DOUBLE$|FLOAT$")
@@ -30,7 +31,7 @@ NUMBERS = re.compile(r"(TINY|SMALL|BIG|HUGE|U\w*)?INT(EGER)?$|DECIMAL\(|DOUBLE$|
 CALENDAR = ("core.dim_date", "core.dim_lesson")
 
 CATALOG = """
-    SELECT schema_name || '.' || table_name, column_name, data_type, privacy, description
+    SELECT schema_name || '.' || table_name AS full_name, column_name, data_type, privacy, description
     FROM quality.dictionary
     WHERE column_name IS NOT NULL
     ORDER BY schema_name, table_name, position
@@ -39,12 +40,16 @@ CATALOG = """
 TAKEN = "{} exists already: name another file, or give --force"
 
 
+#: The dictionary's entries of a table, by column.
+Entries = dict[str, dict[str, Any]]
+
+
 class ExtractRefused(Exception):
     """An extract that cannot be made as requested. The message says what to do."""
 
 
 @dataclass(frozen=True)
-class Request:
+class ExtractRequest:
     """The requested content of an extract."""
 
     #: Only these schools; empty: all.
@@ -61,7 +66,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Column:
+class ExtractColumn:
     """A column of the published file with its treatment."""
 
     name: str
@@ -78,11 +83,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ExtractTable:
     """A table of an extract with all its columns, including dropped columns."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExtractColumn, ...]
     #: SQL for the relation with its rows.
     source: str
 
@@ -98,31 +103,27 @@ class Table:
 
 
 def plan(
-    con: duckdb.DuckDBPyConnection, request: Request, tables: Sequence[str] | None = None
-) -> list[Table]:
+    con: duckdb.DuckDBPyConnection, request: ExtractRequest, tables: Sequence[str] | None = None
+) -> list[ExtractTable]:
     """The tables of an extract of the opened published file. `tables`: instead of those of the request.
 
     Raises ExtractRefused where the request names something that does not exist, or classifies a column that
     has a class."""
-    catalog: dict[str, list[tuple[str, str, str | None, str]]] = {}
-    for table, name, type_, privacy, description in con.execute(CATALOG).fetchall():
-        catalog.setdefault(table, []).append((name, type_, privacy, description or ""))
+    catalog = defaultdict[str, Entries](dict)
+    for entry in records(con, CATALOG):
+        catalog[entry["full_name"]][entry["column_name"]] = entry
     allowed = [name for name in catalog if name.partition(".")[0] in SCHEMAS or name in request.declared]
     if tables is None:
         _check(request, catalog, allowed)
-    existing = {row[0] for row in con.execute("SELECT school_id FROM core.dim_school").fetchall()}
+    existing = [id for (id,) in con.execute("SELECT school_id FROM core.dim_school ORDER BY ALL").fetchall()]
     if unknown := [school_id for school_id in request.schools if school_id not in existing]:
         raise ExtractRefused(
             f"there is no school {', '.join(map(str, unknown))} in the published file; there are "
-            f"{', '.join(map(str, sorted(existing))) or 'none'}"
+            f"{', '.join(map(str, existing)) or 'none'}"
         )
-    calendar = {row[0] for table in CALENDAR for row in catalog.get(table, ())}
+    calendar = {column for table in CALENDAR for column in catalog[table]}
     planned = [
-        Table(
-            name,
-            tuple(_columns(catalog[name], request, request.declared.get(name, {}), calendar)),
-            relation(name),
-        )
+        ExtractTable(name, tuple(_columns(name, catalog[name], request, calendar)), relation(name))
         for name in tables or request.tables or allowed
     ]
     if request.schools and (unlimited := [table.name for table in planned if table.school_column is None]):
@@ -130,46 +131,40 @@ def plan(
     return [table for table in planned if any(column.treatment != "dropped" for column in table.columns)]
 
 
-def _check(
-    request: Request, catalog: Mapping[str, Sequence[tuple[object, ...]]], allowed: Sequence[str]
-) -> None:
+def _check(request: ExtractRequest, catalog: Mapping[str, Entries], allowed: Collection[str]) -> None:
     for table in request.tables:
         if table not in allowed:
             raise ExtractRefused(
                 f"an extract cannot have {table}: it has tables of core and marts, and datasets and reports "
                 "whose columns campus.yaml classifies (extracts.tables)"
             )
-    for table, columns in request.declared.items():
-        there = {str(row[0]): row[2] for row in catalog.get(table, ())}
-        for column in columns:
-            if column not in there:
+    for table, classes in request.declared.items():
+        for column in classes:
+            if column not in catalog.get(table, {}):
                 raise ExtractRefused(f"extracts.tables in campus.yaml: {table} has no column {column}")
-            if there[column] is not None:
+            if (privacy := catalog[table][column]["privacy"]) is not None:
                 raise ExtractRefused(
-                    f"extracts.tables in campus.yaml: {table}.{column} is classified already: {there[column]}"
+                    f"extracts.tables in campus.yaml: {table}.{column} is classified already: {privacy}"
                 )
 
 
 def _columns(
-    columns: Iterable[tuple[str, str, str | None, str]],
-    request: Request,
-    declared: Mapping[str, str],
-    calendar: Collection[str],
-) -> Iterable[Column]:
-    columns = [(name, type_, declared.get(name, privacy), about) for name, type_, privacy, about in columns]
-    is_grouped = any(privacy == "people" for _, _, privacy, _ in columns) or FLAG in {
-        row[0] for row in columns
-    }
-    for name, type_, privacy, description in columns:
-        if declared and name == "_school_id":
-            privacy = "id"
+    table: str, entries: Entries, request: ExtractRequest, calendar: Collection[str]
+) -> Iterator[ExtractColumn]:
+    declared = request.declared.get(table, {})
+    classes = {name: declared.get(name, entry["privacy"]) for name, entry in entries.items()}
+    if declared and "_school_id" in classes:
+        classes["_school_id"] = "id"
+    is_grouped = "people" in classes.values() or FLAG in classes
+    for name, entry in entries.items():
         how, reason = treatment(
-            type_,
-            privacy,
+            entry["data_type"],
+            classes[name],
             is_grouped=is_grouped and name not in calendar,
             hides_schools=request.hides_schools,
         )
-        yield Column(name, type_, privacy or "", description, how, reason)
+        description = entry["description"] or ""
+        yield ExtractColumn(name, entry["data_type"], classes[name] or "", description, how, reason)
 
 
 def treatment(
@@ -200,15 +195,15 @@ def treatment(
     return "kept", reason
 
 
-def condition(table: Table, request: Request) -> str:
+def condition(table: ExtractTable, request: ExtractRequest) -> str:
     """SQL for the rows of a table that an extract has."""
-    parts = []
+    conditions = []
     if request.schools:
         assert table.school_column is not None
-        parts.append(f"{quoted(table.school_column)} IN ({', '.join(map(str, request.schools))})")
+        conditions.append(among(table.school_column, request.schools))
     if request.semesters and "semester_id" in {column.name for column in table.columns}:
-        parts.append(f"semester_id IN ({', '.join(map(str, request.semesters))})")
+        conditions.append(among("semester_id", request.semesters))
+    guardians = ", ".join(map(literal, GUARDIANS))
     for name in table.of_class("kind"):
-        guardians = ", ".join(f"'{value}'" for value in GUARDIANS)
-        parts.append(f"coalesce(CAST({quoted(name)} AS VARCHAR), '') NOT IN ({guardians})")
-    return " AND ".join(parts) or "true"
+        conditions.append(f"coalesce(CAST({quoted(name)} AS VARCHAR), '') NOT IN ({guardians})")
+    return " AND ".join(conditions) or "true"

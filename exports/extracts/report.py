@@ -38,7 +38,7 @@ class Exposure:
 
 
 @dataclass(frozen=True)
-class Report:
+class ExtractReport:
     """What an extract protects from, and what it does not."""
 
     protection: Protection
@@ -53,13 +53,13 @@ def report_on(
     protection: Protection,
     tables: Mapping[str, int],
     coarsenings: Sequence[Coarsening],
-) -> Report:
+) -> ExtractReport:
     """Attack an extract that is attached as `extract`. `tables`: its tables with their rows."""
     exposures = {days: _exposure(con, days, tables) for days in NUMBERS_OF_DAYS}
-    return Report(protection, SMALL_GROUP, coarsenings, exposures)
+    return ExtractReport(protection, SMALL_GROUP, coarsenings, exposures)
 
 
-def report_text(report: Report) -> str:
+def report_text(report: ExtractReport) -> str:
     """A report as JSON."""
     return json.dumps(
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,18 @@ import duckdb
 
 from exports.extracts.coarse import coarsen, plan_coarse
 from exports.extracts.names import blanked, labels_that_name, names_of_people
-from exports.extracts.plan import TAKEN, Column, ExtractRefused, Protection, Request, Table, condition, plan
-from exports.extracts.report import Report, report_on
-from exports.source import MEMORY_MB
+from exports.extracts.plan import (
+    TAKEN,
+    ExtractColumn,
+    ExtractRefused,
+    ExtractRequest,
+    ExtractTable,
+    condition,
+    plan,
+)
+from exports.extracts.report import ExtractReport, report_on
+from exports.library.words import content_of
+from exports.source import MEMORY_MB, reader_config
 from exports.suppression import FLAG
 from warehouse.files import STORAGE_VERSION, flush, put_in_place, workspace
 from warehouse.identifiers import listed, literal, quoted, relation
@@ -24,29 +33,10 @@ from warehouse.published.shards import Published
 from warehouse.small_groups import few_sql
 
 SUFFIX = ".duckdb"
-#: Hexadecimal digits of a pseudonym: 80 bits make pseudonyms of ten million people distinct.
-DIGITS = 20
-#: Bytes of a block of SHA-256.
-BLOCK = 64
-README: Mapping[Protection, str] = {
-    "standard": (
-        "A pseudonymous extract of a school's warehouse, with standard protection. Keyed hashes replace the "
-        "ids of people and of their records; they are the same in every table of this file. Rows of a person "
-        "are exact. So whoever has another extract of the school can join both by attendance or by grades, "
-        "whatever their keys; two or three known days of absence single out many students; and sums over a "
-        "group of students can tell who is in it. about.columns lists each column of the source with its "
-        "treatment and the reason. Pseudonymous data are still personal data: do not try to identify "
-        "anybody, and do not pass this file on."
-    ),
-    "strong": (
-        "An extract of a school's warehouse, with strong protection. Rows of students have no key, weeks in "
-        f"place of dates, and bands in place of marks. Each row equals, in all its columns, rows of "
-        f"{SMALL_GROUP} students or more; rows that fewer share became coarser, or are left out. What all "
-        "students of such a group have in common is still shown, and extracts of two publications can be "
-        "subtracted from each other. about.columns lists each column with its meaning. Do not try to "
-        "identify anybody, and do not pass this file on."
-    ),
-}
+#: Hexadecimal digits: 80 bits make pseudonyms of ten million people distinct.
+PSEUDONYM_DIGITS = 20
+#: Of a block of SHA-256.
+BLOCK_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -59,22 +49,22 @@ class Extract:
     #: The number of values that contained the name of a person, and are null.
     blanked: int
     #: What single students are to be found by. None: it was not requested.
-    report: Report | None
+    report: ExtractReport | None
 
 
-def planned(published: Published, request: Request, scratch: Path) -> list[Table]:
+def planned(published: Published, request: ExtractRequest, scratch: Path) -> list[ExtractTable]:
     """The tables of an extract, without writing it. Raises ExtractRefused, duckdb.Error."""
     with _opened(published, scratch) as con:
         return _plan(con, request)
 
 
-def _plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
+def _plan(con: duckdb.DuckDBPyConnection, request: ExtractRequest) -> list[ExtractTable]:
     return plan_coarse(con, request) if request.protection == "strong" else plan(con, request)
 
 
 def write_extract(
     published: Published,
-    request: Request,
+    request: ExtractRequest,
     path: Path,
     key: bytes,
     key_name: str,
@@ -160,13 +150,7 @@ def _put_beside(finished: Path, target: Path) -> None:
 @contextmanager
 def _opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the published file with a connection that can write another file."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{2 * MEMORY_MB}MB",
-        "threads": 2,
-        "temp_directory": str(scratch),
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-    }
+    config = reader_config(scratch, 2 * MEMORY_MB) | {"preserve_insertion_order": False}
     if not isinstance(published, Path):
         with reading.opened(published, config) as con:
             yield con
@@ -180,7 +164,7 @@ def _opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConn
 def _set_key(con: duckdb.DuckDBPyConnection, key: bytes) -> None:
     """Set the two pads of HMAC-SHA-256 (RFC 2104) as variables of the session. No statement contains the key,
     since an error might show the statement."""
-    padded = key.ljust(BLOCK, b"\0")
+    padded = key.ljust(BLOCK_BYTES, b"\0")
     pads = {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
     con.execute("CREATE TEMP TABLE pads AS SELECT $inner::BLOB AS inner_pad, $outer::BLOB AS outer_pad", pads)
     con.execute("SET VARIABLE inner_pad = (SELECT inner_pad FROM temp.pads)")
@@ -192,10 +176,12 @@ def _pseudonym_sql(domain: str, value: str) -> str:
     """SQL for the pseudonym of an id, by HMAC-SHA-256. Its first letter keeps spreadsheets from a number."""
     message = f"encode('{domain}:' || CAST({value} AS VARCHAR))"
     inner = f"unhex(sha256(getvariable('inner_pad') || {message}))"
-    return f"'{domain[0]}' || sha256(getvariable('outer_pad') || {inner})[:{DIGITS}]"
+    return f"'{domain[0]}' || sha256(getvariable('outer_pad') || {inner})[:{PSEUDONYM_DIGITS}]"
 
 
-def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names: set[str]) -> tuple[int, int]:
+def _copy(
+    con: duckdb.DuckDBPyConnection, table: ExtractTable, request: ExtractRequest, names: set[str]
+) -> tuple[int, int]:
     """Copy a table. Returns its number of rows, and the number of values blanked since they name a person."""
     shown = [column for column in table.columns if column.treatment != "dropped"]
     rows_sql = condition(table, request)
@@ -220,7 +206,7 @@ def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names:
     return rows, sum(map(len, naming.values()))
 
 
-def _rows(table: Table, rows_sql: str) -> str:
+def _rows(table: ExtractTable, rows_sql: str) -> str:
     """SQL for a table's rows. Rows with traits get `_fewest`: the size of the smallest group of their cohort
     that shares all traits. Blanking that group alone would show its members."""
     rows = f"FROM {table.source} WHERE {rows_sql}"
@@ -234,7 +220,7 @@ def _rows(table: Table, rows_sql: str) -> str:
     return f"SELECT *, min(_sharing) OVER ({partition}) AS _fewest FROM ({groups})"
 
 
-def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
+def _expression(column: ExtractColumn, table: ExtractTable, naming: Sequence[str]) -> str:
     """SQL for a column as the extract has it."""
     name = quoted(column.name)
     match column.treatment:
@@ -257,7 +243,7 @@ def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
     return name
 
 
-def _is_large(table: Table) -> str:
+def _is_large(table: ExtractTable) -> str:
     """SQL that is true for rows about enough people, or about nobody."""
     counts = [quoted(count) for count in table.of_class("people")]
     parts = [f"NOT {few_sql(counts, SMALL_GROUP)}"] if counts else []
@@ -268,12 +254,13 @@ def _is_large(table: Table) -> str:
 
 def _describe(
     con: duckdb.DuckDBPyConnection,
-    tables: Sequence[Table],
+    tables: Sequence[ExtractTable],
     rows: dict[str, int],
-    request: Request,
+    request: ExtractRequest,
     key_name: str,
 ) -> None:
     """Add the tables that describe the extract."""
+    readme = content_of("readme", Path(__file__).parent)[request.protection]
     con.execute("CREATE SCHEMA extract.about")
     con.execute(
         """
@@ -285,7 +272,7 @@ def _describe(
         FROM quality.publication
         """,
         {
-            "readme": README[request.protection],
+            "readme": readme.format(smallest=SMALL_GROUP),
             "protection": request.protection,
             "key_name": key_name,
             "schools": None if request.hides_schools else list(request.schools) or None,
@@ -293,17 +280,14 @@ def _describe(
             "smallest": SMALL_GROUP,
         },
     )
-    con.execute("CREATE TABLE extract.about.tables (table_name VARCHAR, rows BIGINT)")
-    con.executemany("INSERT INTO extract.about.tables VALUES (?, ?)", [list(pair) for pair in rows.items()])
-    con.execute(
-        "CREATE TABLE extract.about.columns (table_name VARCHAR, column_name VARCHAR, privacy VARCHAR, "
-        "treatment VARCHAR, reason VARCHAR, description VARCHAR)"
-    )
-    con.executemany(
-        "INSERT INTO extract.about.columns VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            [table.name, column.name, column.privacy, column.treatment, column.reason, column.description]
-            for table in tables
-            for column in table.columns
-        ],
-    )
+    columns = [
+        {"table_name": table.name, "column_name": column.name}
+        | {name: getattr(column, name) for name in ("privacy", "treatment", "reason", "description")}
+        for table in tables
+        for column in table.columns
+    ]
+    counts = [{"table_name": name, "rows": count} for name, count in rows.items()]
+    for name, entries in (("tables", counts), ("columns", columns)):
+        query = "SELECT unnest($entries, recursive := true)"
+        con.execute(f"CREATE TABLE extract.about.{name} AS {query}", {"entries": entries})
+    con.execute("ALTER TABLE extract.about.tables ALTER rows TYPE BIGINT")

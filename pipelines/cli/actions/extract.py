@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from exports.extracts.plan import ExtractRefused, Request, Table
+from exports.extracts.plan import ExtractRefused, ExtractRequest, ExtractTable
 from exports.extracts.report import check_report_place, report_text
 from exports.extracts.write import check_place, planned, write_extract
 from pipelines.cli.terminal.display import USAGE, fail, print_line
@@ -25,7 +25,7 @@ PSEUDONYMS = "pseudonyms"
 
 def run_extract(
     settings: Settings,
-    request: Request,
+    request: ExtractRequest,
     path: Path,
     *,
     key_name: str | None,
@@ -77,7 +77,7 @@ def extract_key(home: Path, key_name: str) -> bytes:
     return hmac.digest(home_key(home, PSEUDONYMS), key_name.encode(), "sha256")
 
 
-def _show(tables: Sequence[Table]) -> None:
+def _show(tables: Sequence[ExtractTable]) -> None:
     columns = ("table", "column", "class", "treatment", "why")
     rows = [
         (table.name, column.name, column.privacy or "-", column.treatment, column.reason)

@@ -89,14 +89,15 @@ def extract(
     if dry_run and report_path is not None:
         raise click.UsageError("--report measures an extract that is written: leave out --dry-run")
     settings = read_settings() if dry_run else settings_for_writing()
-    from exports.extracts.plan import Request
+    from exports.extracts.plan import ExtractRequest
     from pipelines.cli.actions.extract import run_extract
 
     if not dry_run:
         check_parent_folder(path)
         if report_path is not None:
             check_parent_folder(report_path)
-    request = Request(schools, semesters, tables, hide_schools, settings.options.extracts.tables, protection)
+    declared = settings.options.extracts.tables
+    request = ExtractRequest(schools, semesters, tables, hide_schools, declared, protection)
     return run_extract(
         settings,
         request,

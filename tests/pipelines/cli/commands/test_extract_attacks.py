@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.extracts.plan import Request
+from exports.extracts.plan import ExtractRequest
 from exports.extracts.write import write_extract
 from tests.kits.programs import command_line
 from tests.kits.worlds.world import World
@@ -151,7 +151,7 @@ def test_many_rows_of_a_student_are_a_single_student(published: World, tmp_path:
             "(FROM core.fct_grade WHERE source = 'class' AND score_percent IS NOT NULL LIMIT 1) AS grade, "
             "range(6)"
         )
-    written = write_extract(copy, Request(protection="strong"), tmp_path / "x.duckdb", b"k" * 32, "k")
+    written = write_extract(copy, ExtractRequest(protection="strong"), tmp_path / "x.duckdb", b"k" * 32, "k")
     assert ask(written.path, "SELECT count(*) FROM coarse.course_grade") != [(0,)]
     assert ask(written.path, "SELECT count(*) FROM coarse.course_grade WHERE course_name = 'Glider'") == [
         (0,)

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 from click.testing import Result
 
-from exports.extracts.plan import ExtractRefused, Request
-from exports.extracts.write import DIGITS, is_extract, write_extract
+from exports.extracts.plan import ExtractRefused, ExtractRequest
+from exports.extracts.write import PSEUDONYM_DIGITS, is_extract, write_extract
 from pipelines.cli.actions.extract import extract_key
 from tests.kits.programs import command_line
 from tests.kits.worlds.world import World
@@ -59,7 +59,7 @@ def campus(world: World, *arguments: str) -> Result:
 def pseudonym(key: bytes, domain: str, identifier: int | str) -> str:
     """The pseudonym of an id, computed a second way. `domain`: person, record or id."""
     digest = hmac.digest(key, f"{domain}:{identifier}".encode(), "sha256").hex()
-    return f"{domain[0]}{digest[:DIGITS]}"
+    return f"{domain[0]}{digest[:PSEUDONYM_DIGITS]}"
 
 
 def extract(world: World, name: str, *arguments: str) -> Path:
@@ -233,7 +233,7 @@ def test_the_order_of_rows_says_nothing(
 def test_the_order_in_lists_of_people_says_nothing(published: World, tmp_path: Path) -> None:
     ids = list(range(1, 40))
     source = changed(published, tmp_path, f"UPDATE core.dim_course_class SET teacher_ids = {ids}")
-    request = Request(tables=("core.dim_course_class",))
+    request = ExtractRequest(tables=("core.dim_course_class",))
     done = write_extract(source, request, tmp_path / "x.duckdb", b"k" * 32, "k")
     keyed = sorted(pseudonym(b"k" * 32, "person", number) for number in ids)
     assert ask(done.path, "SELECT DISTINCT teacher_ids FROM core.dim_course_class") == [(keyed,)]
@@ -278,7 +278,7 @@ def test_sums_over_a_small_class_are_blank(
         f"UPDATE {table} SET {figure} = 0.5, " + ", ".join(f"{count} = 30" for count in counts),
         f"UPDATE {table} SET {counts[0]} = 3 WHERE school_id = 101",
     )
-    done = write_extract(source, Request(tables=(table,)), tmp_path / "x.duckdb", b"k" * 32, "k")
+    done = write_extract(source, ExtractRequest(tables=(table,)), tmp_path / "x.duckdb", b"k" * 32, "k")
     shown = (
         f"SELECT school_id, count({counts[0]}) > 0, count({figure}) > 0 FROM {table} GROUP BY 1 ORDER BY 1"
     )
@@ -309,7 +309,9 @@ def test_a_rare_trait_is_blank_in_its_cohort_alone(published: World, tmp_path: P
         f" cohort_id = 1 + (number > 10)::INT FROM (SELECT rowid AS place, {number} AS number"
         " FROM core.dim_student) WHERE place = dim_student.rowid",
     )
-    done = write_extract(source, Request(tables=("core.dim_student",)), tmp_path / "x.duckdb", b"k" * 32, "k")
+    done = write_extract(
+        source, ExtractRequest(tables=("core.dim_student",)), tmp_path / "x.duckdb", b"k" * 32, "k"
+    )
     query = (
         "SELECT cohort_id, gender, is_boarding, count(*) FROM core.dim_student WHERE school_id = 101"
         " GROUP BY ALL ORDER BY ALL"
@@ -406,7 +408,7 @@ def test_a_disk_without_hard_links_is_good_enough(
 
     monkeypatch.setattr(os, "link", link)
     source, path = published.home / "campus.duckdb", tmp_path / "x.duckdb"
-    request = Request(tables=("core.dim_room",))
+    request = ExtractRequest(tables=("core.dim_room",))
     write_extract(source, request, path, b"k" * 32, "k")
     assert is_extract(path) and stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
@@ -460,7 +462,7 @@ def test_a_column_that_nobody_has_classified_is_dropped(published: World, tmp_pa
         "UPDATE quality.dictionary SET privacy = NULL WHERE column_name = 'score'",
         "ALTER TABLE core.dim_room ADD COLUMN janitor VARCHAR DEFAULT 'Zhang Wei'",
     )
-    done = write_extract(copy, Request(), tmp_path / "x.duckdb", b"k" * 32, "k")
+    done = write_extract(copy, ExtractRequest(), tmp_path / "x.duckdb", b"k" * 32, "k")
     columns = {row[0] for row in ask(done.path, "SELECT column_name FROM duckdb_columns()")}
     assert columns.isdisjoint({"score", "janitor"}) and "suggest_score" in columns
 
