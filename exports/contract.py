@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import yaml
 
+from exports.library.words import content_of
 from warehouse.published.reading import records
 
 #: The name of the export.
@@ -49,19 +50,12 @@ EXISTING = """
 """
 CHECKS = "SELECT model, name FROM quality.check_results ORDER BY ALL"
 PUBLICATION = "SELECT version, published_at FROM quality.publication"
+CONTENT = content_of("contract", Path(__file__).parent)
 #: The standard's types by DuckDB's.
-LOGICAL = {
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "TIME": "time",
-    "TIMESTAMP": "timestamp",
-    "VARCHAR": "string",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT"), "integer"),
-    **dict.fromkeys(("DECIMAL", "DOUBLE", "FLOAT"), "number"),
-    **dict.fromkeys(("STRUCT", "MAP", "JSON", "UNION"), "object"),
-}
+LOGICAL = {name: logical for logical, names in CONTENT["logical_types"].items() for name in names}
 
-Rows = dict[str, list[dict[str, Any]]]
+#: RowsByTable by their table.
+RowsByTable = dict[str, list[dict[str, Any]]]
 
 
 def existing_schemas(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -77,13 +71,13 @@ def contract_file(schema: str) -> str:
 def write_contract(con: duckdb.DuckDBPyConnection, path: Path, schema: str, owners: Sequence[str]) -> int:
     """Write the contract of a schema of a published file; returns the number of tables. `owners`: of the
     data, as mail addresses or team:NAME."""
-    contract = contract_of(con, schema, owners)
+    contract = _contract(con, schema, owners)
     text = yaml.safe_dump(contract, sort_keys=False, allow_unicode=True, width=110)
     path.write_text(text, encoding="utf-8")
     return len(contract["schema"])
 
 
-def contract_of(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[str]) -> dict[str, Any]:
+def _contract(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[str]) -> dict[str, Any]:
     """The contract as the standard's document."""
     columns, relations = (_by_table(con, query, schema) for query in (COLUMNS, RELATIONS))
     checks = defaultdict[str, list[str]](list)
@@ -91,48 +85,34 @@ def contract_of(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[st
         checks[check["model"]].append(check["name"])
     [publication] = records(con, PUBLICATION, {})
     macros = records(con, MACROS, {}) if schema == "marts" else []
+    document = CONTENT["document"]
     return {
-        "apiVersion": "v3.1.0",
-        "kind": "DataContract",
-        "id": f"campus-warehouse-{schema}",
-        "name": f"Campus Warehouse: {schema}",
+        **document,
+        "id": document["id"].format(schema=schema),
+        "name": document["name"].format(schema=schema),
         "version": publication["version"] or "0",
-        "status": "active",
-        "description": {
-            "purpose": "Attendance, scores, grades and early warnings of schools, from a school platform",
-            "usage": "Read-only, with DuckDB. Null means not known. Join by the school and the key.",
-            "limitations": "About children: columns have a privacy class (classification)",
-        },
-        "servers": [{"server": "published", "type": "duckdb", "database": "campus.duckdb", "schema": schema}],
+        "servers": [CONTENT["server"] | {"schema": schema}],
         "schema": [
             _table(table, columns, relations, checks[table["table_name"]])
             for table in records(con, TABLES, {"schema": schema})
-        ],
-        "slaProperties": [
-            {"property": "frequency", "value": 1, "unit": "d"},
-            {
-                "property": "latency",
-                "value": 1,
-                "unit": "d",
-                "description": "quality.freshness has the age of each resource and school",
-            },
         ],
         "team": {"name": "owners", "members": [{"username": owner} for owner in owners]},
         **({"customProperties": [{"property": "macros", "value": macros}]} if macros else {}),
     }
 
 
-def _by_table(con: duckdb.DuckDBPyConnection, query: str, schema: str) -> Rows:
-    rows: Rows = defaultdict(list)
+def _by_table(con: duckdb.DuckDBPyConnection, query: str, schema: str) -> RowsByTable:
+    rows: RowsByTable = defaultdict(list)
     for row in records(con, query, {"schema": schema}):
         rows[row["table_name"]].append(row)
     return rows
 
 
-def _table(table: dict[str, Any], columns: Rows, relations: Rows, checks: Sequence[str]) -> dict[str, Any]:
+def _table(
+    table: dict[str, Any], columns: RowsByTable, relations: RowsByTable, checks: Sequence[str]
+) -> dict[str, Any]:
     name = table["table_name"]
     primary: list[str] = next((key["columns"] for key in relations[name] if key["kind"] == "primary key"), [])
-    references = [row for row in relations[name] if row["kind"] == "foreign key"]
     described = {
         "name": name,
         "physicalName": name,
@@ -147,7 +127,8 @@ def _table(table: dict[str, Any], columns: Rows, relations: Rows, checks: Sequen
                 "from": [f"{name}.{column}" for column in row["columns"]],
                 "to": [f"{row['referenced_table']}.{column}" for column in row["referenced_columns"]],
             }
-            for row in references
+            for row in relations[name]
+            if row["kind"] == "foreign key"
         ],
         "quality": [
             {"name": check, "type": "text", "description": check.replace("_", " ")} for check in checks
