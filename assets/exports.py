@@ -41,7 +41,7 @@ def export_assets(
             require_published(published)
             ends = list(export(published, names, school_ids, replace(options, previews=True)))
             files = [end for end in ends if isinstance(end, Written)]
-            problems = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]
+            problems = [f"{end.subject}: {end.problem}" for end in ends if isinstance(end, Failed)]
             if problems:
                 raise dg.Failure("; ".join(problems), metadata=_metadata(files), allow_retries=False)
             return dg.MaterializeResult(metadata=_metadata(files))
@@ -80,7 +80,7 @@ def site_asset(published: Published, options: Options, after: dg.AssetKey = PUBL
                 problems.append(f"{school!r} is no id of a school")
                 continue
             ends = list(export(published, [SITE], [int(school)], options))
-            failed = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]
+            failed = [f"{end.subject}: {end.problem}" for end in ends if isinstance(end, Failed)]
             if not failed:
                 sites = [end for end in ends if isinstance(end, Written)]
                 event = dg.AssetMaterialization(key, partition=school, metadata=_site_metadata(sites))

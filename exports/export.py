@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from filecmp import cmp
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from exports.oneroster.check import OneRosterRefused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
 from exports.preview import preview_of
-from exports.ready import BOARD, ONEROSTER, READY
+from exports.ready import BOARD, ONEROSTER, READY, ready_workbooks
 from exports.schema import SCHEMA, Dialect, write_schema
 from exports.site.nightly import WRITTEN, Note, delete_removed_roles, read_note, site_folder, write_note
 from exports.site.sections import SITE, WORKBOOK, Pages, Role
@@ -41,6 +40,8 @@ OF_THE_FILE = (SCHEMA, CONTRACT)
 OF_SEVERAL = (*OF_THE_FILE, ONEROSTER)
 #: The folder beside the published file for files that are made again when they are missing.
 CACHE = "cache"
+#: Whose files are about the published file as a whole, or about several schools.
+ALL_SCHOOLS = "all schools"
 #: Ids of schools in the name of a file.
 MOST_IDS = 20
 #: Errors that stop a file, but not the others.
@@ -76,26 +77,6 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """The folders and the sources of a run of exports."""
-
-    #: For unfinished files.
-    scratch: Path
-    #: For files that the next export needs, too.
-    cache: Path
-    #: The sources of schools' rows by school id.
-    origins: Callable[[Sequence[School]], dict[int, Origin]]
-    #: The sources of single schools that were read.
-    read: dict[int, Origin] = field(default_factory=dict)
-
-    def origin(self, school: School) -> Origin:
-        """The source of a school's rows, read once."""
-        if school.id not in self.read:
-            self.read.update(self.origins([school]))
-        return self.read[school.id]
-
-
-@dataclass(frozen=True)
 class Written:
     """A file that was written."""
 
@@ -113,7 +94,7 @@ class Failed:
     """A file that was not written. An earlier file is unchanged."""
 
     #: The export and its school.
-    what: str
+    subject: str
     problem: str
 
 
@@ -134,35 +115,11 @@ def export(
     with workspace(options.folder) as scratch, open_source(published, scratch) as con:
         if options.is_nightly:
             delete_removed_roles(options.folder, options.roles)
-        proven = proven_by(published, scratch)
-        place = Workplace(scratch, cache_folder(published) / CACHE, partial(origins, con, proven))
+        run = ExportRun(con, options, scratch, cache_folder(published) / CACHE, proven_by(published, scratch))
         available = [*READY, BOARD, ONEROSTER, SITE, WORKBOOK, *OF_THE_FILE, *table_names(con)]
-        names = [_full_name(name, available) for name in names]
-        yield from (_unknown(name, available) for name in names if name not in available)
-        if SCHEMA in names:
-            yield from _attempt(SCHEMA, "all schools", partial(_schema, con, place, options))
-        for schema in existing_schemas(con) if CONTRACT in names else ():
-            yield from _attempt(CONTRACT, "all schools", partial(_contract, con, schema, place, options))
-        of_a_school = [name for name in names if name in available and name not in OF_SEVERAL]
-        by_id = {school.id: school for school in schools(con)}
-        requested = list(by_id) if school_ids is None else list(dict.fromkeys(school_ids))
-        for school_id in requested:
-            if school_id not in by_id:
-                existing = ", ".join(map(str, by_id)) or "none"
-                yield Failed(f"school {school_id}", f"not in the published file; there are: {existing}")
-                continue
-            for name in of_a_school:
-                yield from _export_school(con, name, by_id[school_id], place, options)
-        together = [by_id[school_id] for school_id in requested if school_id in by_id]
-        label = _label(requested, by_id)
-        if BOARD in names and len(together) > 1:
-            yield from _attempt(
-                BOARD, "all schools", lambda: _board_of_all(con, together, label, place, options)
-            )
-        # A receiver removes what bulk files lack, so they have all requested schools or are not written.
-        if ONEROSTER in names and together and len(together) == len(requested):
-            whose = f"schools {', '.join(str(school.id) for school in together)}"
-            yield from _attempt(ONEROSTER, whose, lambda: _oneroster(con, together, label, place, options))
+        full_names = [_full_name(name, available) for name in names]
+        yield from (_unknown(name, available) for name in full_names if name not in available)
+        yield from run.files([name for name in full_names if name in available], school_ids)
 
 
 def _full_name(name: str, available: Sequence[str]) -> str:
@@ -187,170 +144,243 @@ def _unknown(name: str, available: Sequence[str]) -> Unknown:
     return Unknown(name, "\n".join([f"there is no such export{meant} There are:", *listed]))
 
 
-def _export_school(
-    con: duckdb.DuckDBPyConnection, name: str, school: School, place: Workplace, options: Options
-) -> Iterator[Written | Failed]:
-    """Write the files of a name for a school. A failure does not stop the others."""
-    whose = f"school {school.id}"
+def _attempt(name: str, whose: str, files: Iterator[Written | Failed]) -> Iterator[Written | Failed]:
+    """The files until an error stops them, and the error."""
     try:
+        yield from files
+    except FAILURES as error:
+        message = unusable(error) if isinstance(error, OSError) else str(error)
+        is_list = isinstance(error, OneRosterRefused)
+        yield Failed(f"{name} of {whose}", message if is_list else message.partition("\n")[0])
+
+
+@dataclass(frozen=True)
+class ExportRun:
+    """A run of exports of an opened published file."""
+
+    con: duckdb.DuckDBPyConnection
+    options: Options
+    #: The folder for unfinished files.
+    scratch: Path
+    #: The folder for files that the next export needs, too.
+    cache: Path
+    #: As of `proven_by`.
+    proven: Path
+    #: The sources of single schools that were read.
+    read: dict[int, Origin] = field(default_factory=dict)
+
+    def files(self, names: Sequence[str], school_ids: Sequence[int] | None) -> Iterator[Written | Failed]:
+        """Write the files of the available exports with these full names."""
+        if SCHEMA in names:
+            yield from _attempt(SCHEMA, ALL_SCHOOLS, self._schema())
+        if CONTRACT in names:
+            for schema in existing_schemas(self.con):
+                yield from _attempt(CONTRACT, ALL_SCHOOLS, self._contract(schema))
+        by_id = {school.id: school for school in schools(self.con)}
+        requested = list(by_id) if school_ids is None else list(dict.fromkeys(school_ids))
+        for school_id in requested:
+            if school_id not in by_id:
+                existing = ", ".join(map(str, by_id)) or "none"
+                yield Failed(f"school {school_id}", f"not in the published file; there are: {existing}")
+                continue
+            for name in names:
+                if name not in OF_SEVERAL:
+                    files = self._files_of_school(name, by_id[school_id])
+                    yield from _attempt(name, f"school {school_id}", files)
+        together = [by_id[school_id] for school_id in requested if school_id in by_id]
+        label = _label(requested, by_id)
+        if BOARD in names and len(together) > 1:
+            yield from _attempt(BOARD, ALL_SCHOOLS, self._board_of_all(together, label))
+        # A receiver removes what bulk files lack, so they have all requested schools or are not written.
+        if ONEROSTER in names and together and len(together) == len(requested):
+            whose = f"schools {', '.join(str(school.id) for school in together)}"
+            yield from _attempt(ONEROSTER, whose, self._oneroster(together, label))
+
+    def _files_of_school(self, name: str, school: School) -> Iterator[Written | Failed]:
+        whose = f"school {school.id}"
         if name == BOARD:
-            yield from _attempt(name, whose, lambda: _board(con, school, place, options))
+            yield self._board(school)
         elif name == SITE:
-            yield from _sites(con, school, place, options)
+            yield from self._sites(school)
         elif name == WORKBOOK:
-            for role in options.roles:
-                write_role = partial(_workbooks_of_role, con, school, role, place, options)
-                yield from _attempt(f"{name} for {role}", whose, write_role)
+            for role in self.options.roles:
+                yield from _attempt(f"{name} for {role}", whose, self._workbooks_of_role(school, role))
         else:
-            for workbook in list(_workbooks(con, name, school, options)):
-                write = partial(_export, con, name, workbook, school, place, options)
-                yield from _attempt(workbook.name, whose, write)
-    except FAILURES as error:
-        yield _failed(name, whose, error)
+            for workbook in list(self._workbooks(name, school)):
+                yield from _attempt(workbook.name, whose, self._workbook(name, workbook, school))
 
+    def _origin(self, school: School) -> Origin:
+        """The source of a school's rows, read once."""
+        if school.id not in self.read:
+            self.read.update(origins(self.con, self.proven, [school]))
+        return self.read[school.id]
 
-def _attempt(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Written | Failed]:
-    try:
-        yield write()
-    except FAILURES as error:
-        yield _failed(what, whose, error)
+    def _workbooks(self, name: str, school: School) -> Iterator[Workbook]:
+        """The workbooks that become a file each. Other formats than Excel have a file for each sheet."""
+        if name not in READY:
+            yield table_workbook(self.con, name)
+            return
+        for workbook in ready_workbooks(self.con, name, school.id, self.options.language):
+            if self.options.format == "xlsx" or len(workbook.sheets) == 1:
+                yield workbook
+                continue
+            for sheet in workbook.sheets:
+                title = sheet.name.in_language(self.options.language)
+                yield replace(workbook, name=f"{workbook.name}_{title}", sheets=(sheet,))
 
+    def _workbook(self, name: str, workbook: Workbook, school: School) -> Iterator[Written]:
+        """Write one file: of another format than Excel, its only sheet."""
+        con, language, format = self.con, self.options.language, self.options.format
+        origin = self._origin(school).made_of(source for sheet in workbook.sheets for source in sheet.sources)
+        refuse_exposed(con, workbook.sheets, {"school_id": school.id})
+        unfinished = self.scratch / f"unfinished.{format}"
+        sheet = workbook.sheets[0]
+        title = sheet.name.in_language(language)
+        if format == "xlsx":
+            written_sheets = write_workbook(con, workbook, origin, unfinished, language)
+            rows = {written.tab: written.rows for written in written_sheets}
+        elif format == "csv":
+            rows = {title: write_csv(con, sheet, origin, unfinished, language)}
+        else:
+            rows = {title: write_parquet(con, sheet, origin, unfinished)}
+        preview = preview_of(con, workbook, origin, language) if self.options.previews else ""
+        beginning = f"{without_separators(workbook.name)}_{school.id}"
+        yield self._dated(name, beginning, unfinished, origin.day, rows, preview)
 
-def _failed(what: str, whose: str, error: Exception) -> Failed:
-    words = unusable(error) if isinstance(error, OSError) else str(error)
-    return Failed(
-        f"{what} of {whose}", words if isinstance(error, OneRosterRefused) else words.partition("\n")[0]
-    )
-
-
-def _export(
-    con: duckdb.DuckDBPyConnection,
-    name: str,
-    workbook: Workbook,
-    school: School,
-    place: Workplace,
-    options: Options,
-) -> Written:
-    sources = [source for sheet in workbook.sheets for source in sheet.sources]
-    source = place.origin(school).made_of(sources)
-    refuse_exposed(con, workbook.sheets, {"school_id": school.id})
-    unfinished = place.scratch / f"unfinished.{options.format}"
-    rows = _write(con, workbook, source, unfinished, options)
-    preview = preview_of(con, workbook, source, options.language) if options.previews else ""
-    beginning = f"{without_separators(workbook.name)}_{school.id}_"
-    return _place(name, beginning, unfinished, source.day, options, rows, preview)
-
-
-def _board(con: duckdb.DuckDBPyConnection, school: School, place: Workplace, options: Options) -> Written:
-    # Only the board needs its libraries, which take a second to load.
-    from exports.board.page import write_board
-    from exports.board.words import SOURCES
-
-    source = place.origin(school).made_of(SOURCES)
-    unfinished = place.scratch / "unfinished.html"
-    rows, preview = write_board(con, source, unfinished, options.language, place.cache, names=options.names)
-    return _place(
-        BOARD,
-        f"{BOARD}_{school.id}_",
-        unfinished,
-        source.day,
-        options,
-        rows,
-        preview if options.previews else "",
-    )
-
-
-def _sites(
-    con: duckdb.DuckDBPyConnection, school: School, place: Workplace, options: Options
-) -> Iterator[Written | Failed]:
-    """Write the site of each role. At night a site of the same data is not written again."""
-    from exports.site.write import age_script
-
-    folder, source = site_folder(options.folder, school.id), place.origin(school)
-    options_of_pages = (
-        *(options.language, options.names, options.guardians),
-        metadata.version("campus-warehouse"),
-    )
-    made_of = " ".join(map(str, (source.generation, age_script(source).strip(), *options_of_pages)))
-    note = read_note(folder)
-    if (
-        options.is_nightly
-        and note.made_of == made_of
-        and all(role in note.roles and (folder / role).is_dir() for role in options.roles)
-    ):
-        yield from (_of_folder(folder / role, {**note.roles[role], WRITTEN: 0}) for role in options.roles)
-        return
-    if options.is_nightly:
-        write_note(folder, Note("", {role: {} for role in options.roles}))
-    counts: dict[str, Mapping[str, int]] = {}
-    for role in options.roles:
-        write = partial(_site, con, school, role, place, options)
-        for end in _attempt(f"{SITE} for {role}", f"school {school.id}", write):
-            if isinstance(end, Written):
-                counts[role] = end.rows
-            yield end
-    if options.is_nightly and len(counts) == len(options.roles):
-        write_note(folder, Note(made_of, counts))
-
-
-def _site(
-    con: duckdb.DuckDBPyConnection, school: School, role: Role, place: Workplace, options: Options
-) -> Written:
-    from exports.site.write import write_role
-
-    source = place.origin(school)
-
-    def write_board_page(path: Path, pages: Pages) -> bool:
-        # The board's libraries take memory that the pages need before.
+    def _board(self, school: School) -> Written:
+        # Only the board needs its libraries, which take a second to load.
         from exports.board.page import write_board
+        from exports.board.words import SOURCES
 
-        unfinished = place.scratch / "unfinished.html"
-        own = pages if options.names else None
-        write_board(con, source, unfinished, options.language, place.cache, names=options.names, pages=own)
-        if path.exists() and cmp(unfinished, path, shallow=False):
-            return False
-        put_in_place(unfinished, path)
-        return True
+        options, origin = self.options, self._origin(school).made_of(SOURCES)
+        unfinished = self.scratch / "unfinished.html"
+        rows, preview = write_board(
+            self.con, origin, unfinished, options.language, self.cache, names=options.names
+        )
+        preview = preview if options.previews else ""
+        return self._dated(BOARD, f"{BOARD}_{school.id}", unfinished, origin.day, rows, preview)
 
-    folder = site_folder(options.folder, school.id)
-    counts = write_role(
-        con, source, folder, options.language, role, write_board_page, guardians=options.guardians
-    )
-    return _of_folder(folder / role, counts)
+    def _board_of_all(self, together: Sequence[School], label: str) -> Iterator[Written]:
+        """Write the page of these schools. Its date is the oldest date of a school."""
+        from exports.board.schools.page import write_board_of_all
+        from exports.board.words import SOURCES
+
+        sources = [origin.made_of(SOURCES) for origin in origins(self.con, self.proven, together).values()]
+        unfinished = self.scratch / "unfinished.html"
+        rows = write_board_of_all(self.con, sources, unfinished, self.options.language, self.cache)
+        yield self._dated(BOARD, f"{BOARD}_{label}", unfinished, min(origin.day for origin in sources), rows)
+
+    def _oneroster(self, together: Sequence[School], label: str) -> Iterator[Written]:
+        """Write the zip of these schools. Its date is the oldest date of a school."""
+        unfinished = self.scratch / "unfinished.zip"
+        rows = write_zip(self.con, [school.id for school in together], unfinished, self.options.oneroster)
+        sources = origins(self.con, self.proven, together).values()
+        day = min(origin.made_of(ONEROSTER_VIEWS).day for origin in sources)
+        yield self._dated(ONEROSTER, f"{ONEROSTER}_{label}", unfinished, day, rows)
+
+    def _sites(self, school: School) -> Iterator[Written | Failed]:
+        """Write the site of each role. At night a site of the same data is not written again."""
+        from exports.site.write import age_script
+
+        options, origin = self.options, self._origin(school)
+        folder = site_folder(options.folder, school.id)
+        version = metadata.version("campus-warehouse")
+        choices = (options.language, options.names, options.guardians, version)
+        made_of = " ".join(map(str, (origin.generation, age_script(origin).strip(), *choices)))
+        note = read_note(folder)
+        if (
+            options.is_nightly
+            and note.made_of == made_of
+            and all(role in note.roles and (folder / role).is_dir() for role in options.roles)
+        ):
+            for role in options.roles:
+                yield _of_folder(SITE, folder / role, {**note.roles[role], WRITTEN: 0})
+            return
+        if options.is_nightly:
+            write_note(folder, Note("", {role: {} for role in options.roles}))
+        counts: dict[str, Mapping[str, int]] = {}
+        for role in options.roles:
+            for end in _attempt(f"{SITE} for {role}", f"school {school.id}", self._site(school, role)):
+                if isinstance(end, Written):
+                    counts[role] = end.rows
+                yield end
+        if options.is_nightly and len(counts) == len(options.roles):
+            write_note(folder, Note(made_of, counts))
+
+    def _site(self, school: School, role: Role) -> Iterator[Written]:
+        from exports.site.write import write_role
+
+        con, options, origin = self.con, self.options, self._origin(school)
+
+        def write_board_page(path: Path, pages: Pages) -> bool:
+            # The board's libraries take memory that the pages need before.
+            from exports.board.page import write_board
+
+            unfinished = self.scratch / "unfinished.html"
+            linked = pages if options.names else None
+            write_board(
+                con, origin, unfinished, options.language, self.cache, names=options.names, pages=linked
+            )
+            if path.exists() and cmp(unfinished, path, shallow=False):
+                return False
+            put_in_place(unfinished, path)
+            return True
+
+        folder = site_folder(options.folder, school.id)
+        counts = write_role(
+            con, origin, folder, options.language, role, write_board_page, guardians=options.guardians
+        )
+        yield _of_folder(SITE, folder / role, counts)
+
+    def _workbooks_of_role(self, school: School, role: Role) -> Iterator[Written]:
+        from exports.site.workbooks import write_workbooks
+
+        folder, language = site_folder(self.options.folder, school.id), self.options.language
+        counts = write_workbooks(self.con, self._origin(school), folder, language, role, self.scratch)
+        yield _of_folder(WORKBOOK, folder / role, counts)
+
+    def _schema(self) -> Iterator[Written]:
+        unfinished = self.scratch / "schema.sql"
+        tables = write_schema(self.con, unfinished, self.options.dialect)
+        yield self._finished(SCHEMA, unfinished, unfinished.name, {"tables": tables})
+
+    def _contract(self, schema: str) -> Iterator[Written]:
+        unfinished = self.scratch / contract_file(schema)
+        tables = write_contract(self.con, unfinished, schema, self.options.owners)
+        yield self._finished(CONTRACT, unfinished, unfinished.name, {"tables": tables})
+
+    def _dated(
+        self,
+        name: str,
+        beginning: str,
+        unfinished: Path,
+        day: date,
+        rows: Mapping[str, int],
+        preview: str = "",
+    ) -> Written:
+        """Move a file with a date in its name into the folder, and delete its old dates."""
+        suffix, keep = unfinished.suffix, self.options.keep
+        written = self._finished(name, unfinished, f"{beginning}_{day}{suffix}", rows, preview)
+        if keep is not None:
+            dated = re.compile(rf"{re.escape(beginning)}_\d{{4}}-\d\d-\d\d{re.escape(suffix)}")
+            files = sorted(path for path in self.options.folder.iterdir() if dated.fullmatch(path.name))
+            for old in files[:-keep]:
+                old.unlink()
+        return written
+
+    def _finished(
+        self, name: str, unfinished: Path, file_name: str, rows: Mapping[str, int], preview: str = ""
+    ) -> Written:
+        """Move a file into the folder."""
+        target, size = self.options.folder / file_name, unfinished.stat().st_size
+        put_in_place(unfinished, target)
+        return Written(name, target, rows, size, preview)
 
 
-def _workbooks_of_role(
-    con: duckdb.DuckDBPyConnection, school: School, role: Role, place: Workplace, options: Options
-) -> Written:
-    from exports.site.workbooks import write_workbooks
-
-    folder, source = site_folder(options.folder, school.id), place.origin(school)
-    counts = write_workbooks(con, source, folder, options.language, role, place.scratch)
-    return _of_folder(folder / role, counts, WORKBOOK)
-
-
-def _of_folder(folder: Path, counts: Mapping[str, int], name: str = SITE) -> Written:
+def _of_folder(name: str, folder: Path, counts: Mapping[str, int]) -> Written:
     """The folder of a role that was written, with the size of its files."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return Written(name, folder, counts, sum(path.stat().st_size for path in files), "")
-
-
-def _board_of_all(
-    con: duckdb.DuckDBPyConnection,
-    together: Sequence[School],
-    label: str,
-    place: Workplace,
-    options: Options,
-) -> Written:
-    """Write the page of these schools. Its date is the oldest date of a school."""
-    from exports.board.schools.page import write_board_of_all
-    from exports.board.words import SOURCES
-
-    sources = [source.made_of(SOURCES) for source in place.origins(together).values()]
-    unfinished = place.scratch / "unfinished.html"
-    rows = write_board_of_all(con, sources, unfinished, options.language, place.cache)
-    day = min(source.day for source in sources)
-    return _place(BOARD, f"{BOARD}_{label}_", unfinished, day, options, rows, "")
 
 
 def _label(requested: Sequence[int], existing: Collection[int]) -> str:
@@ -359,94 +389,3 @@ def _label(requested: Sequence[int], existing: Collection[int]) -> str:
     if set(requested) == set(existing) and len(requested) > 1:
         return "all"
     return "-".join(map(str, requested)) if len(requested) <= MOST_IDS else f"{len(requested)}-schools"
-
-
-def _schema(con: duckdb.DuckDBPyConnection, place: Workplace, options: Options) -> Written:
-    unfinished = place.scratch / "schema.sql"
-    tables = write_schema(con, unfinished, options.dialect)
-    return _whole(SCHEMA, unfinished, options, tables)
-
-
-def _contract(con: duckdb.DuckDBPyConnection, schema: str, place: Workplace, options: Options) -> Written:
-    unfinished = place.scratch / contract_file(schema)
-    tables = write_contract(con, unfinished, schema, options.owners)
-    return _whole(CONTRACT, unfinished, options, tables)
-
-
-def _whole(name: str, unfinished: Path, options: Options, tables: int) -> Written:
-    """Move a file about the whole published file to its place."""
-    target, size = options.folder / unfinished.name, unfinished.stat().st_size
-    put_in_place(unfinished, target)
-    return Written(name, target, {"tables": tables}, size, "")
-
-
-def _oneroster(
-    con: duckdb.DuckDBPyConnection,
-    together: Sequence[School],
-    label: str,
-    place: Workplace,
-    options: Options,
-) -> Written:
-    """Write the zip of these schools. Its date is the oldest date of a school."""
-    unfinished = place.scratch / "unfinished.zip"
-    schools = [school.id for school in together]
-    rows = write_zip(con, schools, unfinished, options.oneroster)
-    day = min(source.made_of(ONEROSTER_VIEWS).day for source in place.origins(together).values())
-    return _place(ONEROSTER, f"{ONEROSTER}_{label}_", unfinished, day, options, rows, "")
-
-
-def _place(
-    name: str,
-    beginning: str,
-    unfinished: Path,
-    day: date,
-    options: Options,
-    rows: Mapping[str, int],
-    preview: str,
-) -> Written:
-    """Move a file to its place, and delete its old dates."""
-    size, suffix = unfinished.stat().st_size, unfinished.suffix
-    target = options.folder / f"{beginning}{day}{suffix}"
-    put_in_place(unfinished, target)
-    if options.keep is not None:
-        _prune(options.folder, beginning, suffix, options.keep)
-    return Written(name, target, rows, size, preview)
-
-
-def _workbooks(
-    con: duckdb.DuckDBPyConnection, name: str, school: School, options: Options
-) -> Iterator[Workbook]:
-    """The workbooks that become a file each. Other formats than Excel have a file for each sheet."""
-    if name not in READY:
-        yield table_workbook(con, name)
-        return
-    for workbook in READY[name](con, school.id, options.language):
-        if options.format == "xlsx" or len(workbook.sheets) == 1:
-            yield workbook
-            continue
-        for sheet in workbook.sheets:
-            title = sheet.name.in_language(options.language)
-            yield replace(workbook, name=f"{workbook.name}_{title}", sheets=(sheet,))
-
-
-def _write(
-    con: duckdb.DuckDBPyConnection, workbook: Workbook, source: Origin, path: Path, options: Options
-) -> dict[str, int]:
-    """Write one file. Returns the number of rows by sheet."""
-    if options.format == "xlsx":
-        parts = write_workbook(con, workbook, source, path, options.language)
-        return {part.tab: part.rows for part in parts}
-    [sheet] = workbook.sheets
-    if options.format == "csv":
-        rows = write_csv(con, sheet, source, path, options.language)
-    else:
-        rows = write_parquet(con, sheet, source, path)
-    return {sheet.name.in_language(options.language): rows}
-
-
-def _prune(folder: Path, beginning: str, suffix: str, keep: int) -> None:
-    """Delete all but the latest dates of a file."""
-    dated = re.compile(rf"{re.escape(beginning)}\d{{4}}-\d\d-\d\d{re.escape(suffix)}")
-    files = sorted(path for path in folder.iterdir() if dated.fullmatch(path.name))
-    for old in files[:-keep]:
-        old.unlink()

@@ -208,7 +208,7 @@ def _write_workbooks(settings: Settings, school_id: int) -> None:
     options = replace(export_options(settings), roles=roles, is_nightly=False)
     for end in export(settings.published, [WORKBOOK], [school_id], options):
         if isinstance(end, Failed):
-            raise NotSent(f"{end.what}: {end.problem}")
+            raise NotSent(f"{end.subject}: {end.problem}")
 
 
 def _message(settings: Settings, delivery: Delivery, day: str) -> EmailMessage | None:

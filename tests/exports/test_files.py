@@ -199,7 +199,7 @@ def test_a_failure_leaves_the_old_file_and_the_other_schools_go_on(published: Pa
         moment = "TIMESTAMP '2026-03-02 01:30:00'"
         con.execute(f"UPDATE quality.load_log SET started_at = {moment}, finished_at = {moment}")
     failed, written = export(published, ["marts.marks"], None, Options(out))
-    assert isinstance(failed, Failed) and failed.what == "marts.marks of school 101"
+    assert isinstance(failed, Failed) and failed.subject == "marts.marks of school 101"
     assert "broken" in failed.problem
     assert isinstance(written, Written) and written.path.name == "marts.marks_102_2026-03-02.xlsx"
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in old] == before
@@ -249,7 +249,7 @@ def test_what_is_unknown_is_told_and_the_rest_is_written(published: Path, tmp_pa
     wrong, never, missing, written = export(published, names, [104, 101], Options(tmp_path / "out"))
     assert isinstance(wrong, Unknown) and "did you mean marts.marks?" in wrong.problem
     assert isinstance(never, Unknown) and "early_warning" in never.problem
-    assert isinstance(missing, Failed) and (missing.what, "101, 102" in missing.problem) == (
+    assert isinstance(missing, Failed) and (missing.subject, "101, 102" in missing.problem) == (
         "school 104",
         True,
     )

@@ -179,7 +179,7 @@ def test_a_report_that_cannot_be_written_holds_no_other_up(tmp_path: Path) -> No
         Failed,
     ]
     [failed] = [end for end in ends if isinstance(end, Failed)]
-    assert long in failed.what
+    assert long in failed.subject
 
 
 def test_a_report_without_rows_says_so(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def _addresses(settings: Settings, school_ids: Sequence[int] | None) -> dict[int
 
 def _report(end: Written | Failed) -> None:
     if isinstance(end, Failed):
-        print_error(f"{end.what}: {end.problem}")
+        print_error(f"{end.subject}: {end.problem}")
         return
     if end.name == SITE:
         print_line(

@@ -14,7 +14,7 @@ from exports.board.words import BOARD
 from exports.export import Options, export
 from exports.library.sheet_library import make_sheet
 from exports.library.words import labels
-from exports.ready import READY
+from exports.ready import READY, ready_workbooks
 from exports.site.kinds import kinds
 from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns
@@ -62,7 +62,7 @@ def test_a_chinese_workbook_is_in_chinese(published: Path, tmp_path: Path) -> No
 
 def test_both_pages_for_readers_name_the_same_sheets_and_charts(published: Path) -> None:
     with closing(duckdb.connect(str(published), read_only=True)) as con:
-        made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
+        made = [workbook for name in READY for workbook in ready_workbooks(con, name, SCHOOL, "en")]
     named = [sheet.name for workbook in made for sheet in workbook.sheets if workbook.for_paper]
     named += [panel.title for panel in BOARD.charts().values()]
     for page, cell in (("exports.md", "| {0.en} {0.zh} |"), ("exports.zh.md", "| {0.zh} {0.en} |")):
@@ -76,7 +76,7 @@ def test_every_title_is_in_words(published: Path) -> None:
     checked = 0
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         origin = Origin(School(SCHOOL, "一中"), "", datetime(2026, 3, 1))
-        made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
+        made = [workbook for name in READY for workbook in ready_workbooks(con, name, SCHOOL, "en")]
         sheets = [sheet for workbook in made for sheet in workbook.sheets]
         sections = [
             section for kind in kinds().values() for section in (kind.heading, *kind.sections.values())
@@ -223,7 +223,7 @@ def test_reasons_are_in_a_teachers_words(published: Path) -> None:
     """Neither the rules nor the terms of early warning speak of deviations, but where the term is defined."""
     with closing(duckdb.connect(str(published), read_only=True)) as con:
         reasons = con.execute("SELECT reason_en, reason_zh FROM seeds.early_warning_rules").fetchall()
-        [book] = READY["early_warning"](con, SCHOOL, "en")
+        [book] = ready_workbooks(con, "early_warning", SCHOOL, "en")
     named = [column.label for sheet in book.sheets for column in sheet.columns.values() if column.label]
     meanings = [term.meaning for term in book.definitions if term.term.en != "Usual spread"]
     said = [text for row in reasons for text in row]

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from exports.board.rows import chart_rows
-from exports.ready import attendance, grades
+from exports.ready import ready_workbooks
 from exports.source import School
 from exports.spreadsheet.sheets import Workbook
 from tests.kits.models import school_years
@@ -116,7 +116,7 @@ def cells(con: duckdb.DuckDBPyConnection, book: Workbook, sheet: str, school: in
 @pytest.mark.parametrize("school", sorted(school_years.NAMES))
 def test_attendance_of_last_year_is_in_the_workbook(published: Path, school: int) -> None:
     with closing(duckdb.connect(str(published), read_only=True)) as con:
-        [book] = attendance(con, school, "en")
+        [book] = ready_workbooks(con, "attendance", school, "en")
         rates = {
             (2000 + int(name.split()[1]), row["week"]): float(value)
             for row in cells(con, book, "Weeks", school)
@@ -132,7 +132,7 @@ def test_attendance_of_last_year_is_in_the_workbook(published: Path, school: int
 @pytest.mark.parametrize("school", sorted(school_years.NAMES))
 def test_grades_of_last_year_are_in_the_workbook(published: Path, school: int) -> None:
     with closing(duckdb.connect(str(published), read_only=True)) as con:
-        [book] = grades(con, school, "en")
+        [book] = ready_workbooks(con, "grades", school, "en")
         rows = cells(con, book, "Distribution", school)
     if school not in LAST_GRADES:
         assert not [name for name in rows[0] if name.startswith("last_year")]
