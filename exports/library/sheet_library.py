@@ -10,13 +10,13 @@ from itertools import cycle
 from typing import Annotated, Any, Literal
 
 import duckdb
-from pydantic import BeforeValidator, Field
+import pydantic.dataclasses
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from exports.library.view_rows import Data, ViewData, sorted_by
 from exports.library.words import Phrase, colour, content_of, labels, to_words, untranslated
 from exports.spreadsheet.sheets import (
     Chart,
-    ChartKind,
     ColorScale,
     Column,
     Definition,
@@ -32,22 +32,16 @@ from warehouse.identifiers import literal, quoted
 
 #: The first column of a sheet of pages: the key of the row's page.
 PAGE = "page"
+#: A file has no other names than those of the fields.
+STRICT = ConfigDict(extra="forbid")
 
 
-class ColumnData(Data):
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)
+class ColumnData(Column):
     """A column of a view, where the dictionary does not say how it is shown."""
 
     name: str
     label: Phrase | None = None
-    kind: Kind | None = None
-    unit: str | None = None
-    #: In characters.
-    width: float | None = None
-    places: int | None = None
-    #: A change, shown with its sign.
-    signed: bool = False
-    #: Stays in each row on paper.
-    stays: bool = False
     #: The kind of codes in words.yml.
     codes: str | None = None
     #: Shows a tick where the column has this value.
@@ -122,17 +116,13 @@ class FillData(Data):
     below: tuple[float, str] | None = None
 
 
-class ChartData(Data):
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)
+class ChartData(Chart):
     """A chart of a sheet's cells. The columns of a pivot are named by its value."""
 
-    kind: ChartKind
     title: Phrase
-    categories: str
-    values: tuple[str, ...]
-    stacked: bool = False
     x: Phrase | None = None
     y: Phrase | None = None
-    greatest: float | None = None
     #: Names of colours, in the order of the values without a colour by the key of a pivot.
     colours: tuple[str, ...] = ()
     #: Names of colours by the key of a pivot.
@@ -317,17 +307,7 @@ def _cells(
         elif isinstance(item, Pivot):
             yield from _pivot_cells(rows, item, headings)
         elif not item.is_optional or rows.select("1", f"{quoted(item.name)} IS NOT NULL", "LIMIT 1"):
-            column = Column(
-                label=item.label,
-                kind=item.kind,
-                unit=item.unit,
-                groups=headings,
-                width=item.width,
-                places=item.places,
-                signed=item.signed,
-                words=labels(item.codes) if item.codes else {},
-                stays=item.stays,
-            )
+            column = replace(item, groups=headings, words=labels(item.codes) if item.codes else {})
             yield from (_Cell(name, value, column) for name, value in _values(item, language))
 
 
@@ -401,20 +381,6 @@ def _highlights(fill: FillData) -> Iterator[Highlight]:
 
 def _chart(chart: ChartData, cells: Sequence[_Cell]) -> Chart:
     values = _expanded(chart.values, cells)
-    return Chart(
-        kind=chart.kind,
-        title=chart.title,
-        categories=chart.categories,
-        values=values,
-        stacked=chart.stacked,
-        x=chart.x,
-        y=chart.y,
-        greatest=chart.greatest,
-        colors=tuple(map(colour, _names_of_colours(chart, values, cells))) if chart.colours else (),
-    )
-
-
-def _names_of_colours(chart: ChartData, values: Sequence[str], cells: Sequence[_Cell]) -> Iterator[str]:
     keys, in_order = {cell.name: cell.key for cell in cells}, cycle(chart.colours)
-    for name in values:
-        yield chart.colours_of.get(keys[name]) or next(in_order)
+    names = [chart.colours_of.get(keys[name]) or next(in_order) for name in values] if chart.colours else ()
+    return replace(chart, values=values, colors=tuple(map(colour, names)))
