@@ -13,8 +13,9 @@ from xlsxwriter.worksheet import Worksheet
 from exports.library.words import texts
 from exports.source import Origin
 from exports.spreadsheet.cells import as_text
+from exports.spreadsheet.head import write_across
 from exports.spreadsheet.sheets import Language, Sheet, Words, Workbook
-from exports.spreadsheet.styles import HEADER, Styles, height_of
+from exports.spreadsheet.styles import Styles, height_of
 
 #: The longest name of a tab, and the characters that it may not have.
 TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
@@ -24,11 +25,10 @@ TEXTS = texts("spreadsheet")
 SHEETS = tuple(TEXTS[name] for name in ("sheet", "rows", "what_it_shows"))
 DEFINITIONS = (TEXTS["term"], Words("", ""), TEXTS["definition"])
 WIDTHS = (20, 7, 66)
-ALARM = "#C00000"
 
 
 @dataclass(frozen=True)
-class Part:
+class WrittenSheet:
     """A worksheet: its tab, its sheet, and its number of rows."""
 
     tab: str
@@ -49,63 +49,55 @@ def write_about(
     styles: Styles,
     workbook: Workbook,
     origin: Origin,
-    parts: Sequence[Part],
+    sheets: Sequence[WrittenSheet],
     cut: int,
     language: Language,
 ) -> None:
-    """Write the first sheet."""
-    for place, width in enumerate(WIDTHS):
-        worksheet.set_column(place, place, width)
-    wrapped = styles.of(text_wrap=True, valign="top")
-    bold = styles.of(bold=True, valign="top")
-    header = styles.of(**HEADER)
-    link = styles.of(font_color="#0563C1", underline=1, valign="top")
-    rows = count()
-    worksheet.write_string(
-        next(rows), 0, as_text(workbook.title.in_language(language)), styles.of(bold=True, font_size=16)
-    )
-    worksheet.merge_range(row := next(rows), 0, row, 2, "", wrapped)
-    worksheet.write_string(row, 0, as_text(workbook.about.in_language(language)), wrapped)
-    worksheet.set_row(row, height_of(workbook.about.in_language(language), sum(WIDTHS)))
-    next(rows)
-    red = styles.of(bold=True, font_color=ALARM, valign="top", text_wrap=True)
-    for term, value in _facts(workbook, origin, cut):
-        row, text = next(rows), as_text(value.in_language(language))
-        is_alarm = term in (TEXTS["not_loaded"], TEXTS["not_known"])
-        worksheet.write_string(row, 0, term.in_language(language), red if is_alarm else bold)
-        worksheet.merge_range(row, 1, row, 2, "", red if is_alarm else wrapped)
-        worksheet.write_string(row, 1, text, red if is_alarm else wrapped)
-        worksheet.set_row(row, height_of(text, sum(WIDTHS[1:])))
-    next(rows)
+    """Write the first sheet. `cut`: the number of texts that were longer than a cell."""
+    for index, width in enumerate(WIDTHS):
+        worksheet.set_column(index, index, width)
+    text, term = styles.named("text"), styles.named("term")
     worksheet.hide_gridlines(2)
-    _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
-    for part in parts:
+    rows = count()
+    title, about = (words.in_language(language) for words in (workbook.title, workbook.about))
+    worksheet.write_string(next(rows), 0, as_text(title), styles.named("title"))
+    _write_wrapped(worksheet, next(rows), 0, about, text)
+    next(rows)
+    for words, value in _facts(workbook, origin, cut):
+        is_alarm = words in (TEXTS["not_loaded"], TEXTS["not_known"])
+        left, right = (styles.named("alarm"),) * 2 if is_alarm else (term, text)
         row = next(rows)
-        target = f"internal:'{part.tab.replace(chr(39), chr(39) * 2)}'!A1"
-        worksheet.write_url(row, 0, target, link, string=part.tab)
-        counted = styles.of(num_format="#,##0", align="center", valign="top")
-        if part.rows or not origin.not_loaded(part.sheet.sources):
-            worksheet.write_number(row, 1, part.rows, counted)
+        worksheet.write_string(row, 0, words.in_language(language), left)
+        _write_wrapped(worksheet, row, 1, value.in_language(language), right)
+    next(rows)
+    _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], styles)
+    for written in sheets:
+        row = next(rows)
+        target = f"internal:'{written.tab.replace(chr(39), chr(39) * 2)}'!A1"
+        worksheet.write_url(row, 0, target, styles.named("link"), string=written.tab)
+        if written.rows or not origin.not_loaded(written.sheet.sources):
+            worksheet.write_number(row, 1, written.rows, styles.named("count"))
         else:
-            worksheet.write_string(row, 1, "—", counted)
-        _write_text(worksheet, row, part.sheet.about.in_language(language), wrapped)
+            worksheet.write_string(row, 1, "—", styles.named("count"))
+        _write_wrapped(worksheet, row, 2, written.sheet.about.in_language(language), text)
     if workbook.definitions:
         next(rows)
-        _write_header(worksheet, next(rows), [words.in_language(language) for words in DEFINITIONS], header)
+        _write_header(worksheet, next(rows), [words.in_language(language) for words in DEFINITIONS], styles)
     for definition in workbook.definitions:
         row = next(rows)
-        worksheet.write_string(row, 0, definition.term.in_language(language), bold)
-        _write_text(worksheet, row, definition.meaning.in_language(language), wrapped)
+        worksheet.write_string(row, 0, definition.term.in_language(language), term)
+        _write_wrapped(worksheet, row, 2, definition.meaning.in_language(language), text)
 
 
-def _write_text(worksheet: Worksheet, row: int, text: str, style: Format) -> None:
-    worksheet.write_string(row, 2, as_text(text), style)
-    worksheet.set_row(row, height_of(text, WIDTHS[2]))
+def _write_wrapped(worksheet: Worksheet, row: int, first: int, text: str, style: Format) -> None:
+    """Write a text from a column to the last one, in a row as high as the text needs."""
+    write_across(worksheet, row, (first, len(WIDTHS) - 1), text, style)
+    worksheet.set_row(row, height_of(text, sum(WIDTHS[first:])))
 
 
-def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: object) -> None:
-    for place, label in enumerate(labels):
-        worksheet.write_string(row, place, label, style)
+def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], styles: Styles) -> None:
+    for index, label in enumerate(labels):
+        worksheet.write_string(row, index, label, styles.named("header"))
 
 
 def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words, Words]]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
+from exports.library.words import content_of
 from exports.spreadsheet.columns import SheetColumn
 from warehouse.rounding import half_up
 
@@ -53,12 +55,7 @@ PIECE = re.compile(r"[^\s\u2e80-\uffef]+\s*|[\u2e80-\uffef]|\s+")
 #: Decimals that are shown. Cells hold all decimals.
 PLACES = 2
 
-HEADER = {
-    "bold": True, "bg_color": "#DCE6F1", "border": 1, "border_color": "#A6A6A6",
-    "text_wrap": True, "align": "center", "valign": "top",
-}  # fmt: skip
-#: A line below each row guides the eye on paper.
-CELL = {"valign": "top", "bottom": 1, "bottom_color": "#D9D9D9"}
+CONTENT = content_of("formats", Path(__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -85,12 +82,16 @@ class Styles:
     def cell(self, column: SheetColumn) -> Format:
         """The format of a column's cells."""
         aligned = {"align": "center"} if column.kind in FIXED_WIDTHS else {}
-        return self.of(**CELL, **aligned, num_format=number_format(column), text_wrap=column.wraps)
+        return self.named("cell", **aligned, num_format=number_format(column), text_wrap=column.wraps)
 
     def heading(self, *, joins_above: bool = False, joins_below: bool = False) -> Format:
         """The format of a header cell, without a line to a cell that it joins."""
         open_sides = {"top": 0} if joins_above else {}
-        return self.of(**HEADER, **open_sides, **({"bottom": 0} if joins_below else {}))
+        return self.named("header", **open_sides, **({"bottom": 0} if joins_below else {}))
+
+    def named(self, name: str, **properties: Any) -> Format:
+        """A format of formats.yml, with further properties."""
+        return self.of(**CONTENT["formats"][name], **properties)
 
     def of(self, **properties: Any) -> Format:
         """The format with these properties, in xlsxwriter's words."""
@@ -98,18 +99,12 @@ class Styles:
 
 
 def number_format(column: SheetColumn) -> str:
-    """Excel's number format of a column. `@` keeps edited text as text."""
-    fixed = {
-        "integer": "#,##0" if column.has_unit else "0",
-        "date": "yyyy-mm-dd",
-        "datetime": "yyyy-mm-dd hh:mm:ss",
-        "time": "hh:mm:ss",
-        "boolean": '"TRUE";;"FALSE"',
-        "text": "@",
-        "link": "@",
-    }
+    """Excel's number format of a column."""
+    fixed: Mapping[str, str] = CONTENT["number_formats"]
     if column.kind in fixed:
         return fixed[column.kind]
+    if column.kind == "integer":
+        return "#,##0" if column.has_unit else "0"
     if column.kind == "decimal" and column.places is None and not column.signed:
         return "General"
     places = PLACES if column.places is None else min(column.places, PLACES)

@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
 from exports.source import Origin
-from exports.spreadsheet.about import TEXTS, WIDTHS, Part, tab_name, write_about
+from exports.spreadsheet.about import TEXTS, WIDTHS, WrittenSheet, tab_name, write_about
 from exports.spreadsheet.cells import as_text, is_too_long, shortened
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
 from exports.spreadsheet.drawing import Cells, Drawn, colour, draw, room_for
@@ -88,7 +88,7 @@ class Book:
     #: The names of its tables.
     tables: set[str] = field(default_factory=set)
     #: The written sheets, for the first sheet.
-    parts: list[Part] = field(default_factory=list)
+    parts: list[WrittenSheet] = field(default_factory=list)
     #: The written sheets that may have charts.
     drawn: list[Drawn] = field(default_factory=list)
     #: The number of texts that were longer than a cell.
@@ -107,7 +107,7 @@ class Book:
 
 def write_workbook(
     con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, target: Path, language: Language
-) -> list[Part]:
+) -> list[WrittenSheet]:
     """Write a workbook for the school of `origin` to `target`, with temporary files beside it. Returns its
     sheets with their rows.
 
@@ -162,7 +162,7 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     for number in range(MAX_PARTS):
         worksheet = book.add(f"{title} ({number + 1})" if number else title)
         written = _write_part(book, worksheet, sheet, columns, shared, rows, nothing)
-        book.parts.append(Part(worksheet.get_name(), sheet, written))
+        book.parts.append(WrittenSheet(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
             return
@@ -246,7 +246,7 @@ def _write_part(
     notice = book.text(sheet.notice) if sheet.notice else ""
     set_page(worksheet, book.heading, paper, tallest, notice, on_one_page=sheet.on_one_page)
     if body.last < first:
-        worksheet.write_string(first, 0, nothing, book.styles.of(italic=True))
+        worksheet.write_string(first, 0, nothing, book.styles.named("nothing"))
         return 0
     by_name = {column.name: (index, column) for index, column in enumerate(columns)}
     cells = Cells(worksheet.get_name(), first, body.last, by_name)
@@ -297,7 +297,7 @@ def _write_header(
 
 
 @dataclass
-class Body:
+class WrittenRows:
     """The written rows of a table."""
 
     #: The number of the last row.
@@ -317,12 +317,12 @@ def _write_rows(
     columns: Sequence[SheetColumn],
     rows: Iterator[tuple[Any, ...]],
     first: int,
-) -> Body:
+) -> WrittenRows:
     """Write rows from `first` on. The last value of a row is its page."""
     wrapped = [(index, column.width) for index, column in enumerate(columns) if column.wraps]
     styles = [book.styles.cell(column) for column in columns]
     puts = [_put(book, worksheet, column, style) for column, style in zip(columns, styles, strict=True)]
-    body, page = Body(first - 1), None
+    body, page = WrittenRows(first - 1), None
     for number, row in enumerate(rows, first):
         for index, put in enumerate(puts):
             value = row[index]
@@ -342,7 +342,7 @@ def _write_rows(
     return body
 
 
-def _tallest(body: Body, head: float, header: float) -> float:
+def _tallest(body: WrittenRows, head: float, header: float) -> float:
     """The height of the highest part between two page breaks, in points. The head is on the first page, the
     header on every page."""
     stretches = [below - above for above, below in pairwise([0.0, *body.heights, body.height])]

@@ -11,7 +11,6 @@ from xlsxwriter.worksheet import Worksheet
 
 from exports.spreadsheet.sheets import Language, Words
 from exports.spreadsheet.styles import (
-    CELL,
     DEFAULTS,
     WIDEST,
     Styles,
@@ -173,8 +172,8 @@ def _write_summary(sheet: Worksheet, plan: Plan, styles: Styles, language: Langu
     sheet.write_string(0, 0, title, styles.of(**TITLE))
     for number, (label, value) in enumerate(rows, 2):
         sheet.set_row(number, height_of(str(value), WIDEST) + 4)
-        sheet.write_string(number, 0, label, styles.of(**CELL))
-        sheet.write(number, 1, value, styles.of(**CELL, align="left", text_wrap=True))
+        sheet.write_string(number, 0, label, styles.named("cell"))
+        sheet.write(number, 1, value, styles.named("cell", align="left", text_wrap=True))
 
 
 def _write_table(sheet: Worksheet, table: Table, plan: Plan, styles: Styles, language: Language) -> None:
@@ -207,7 +206,7 @@ def _cell(value: Any, language: Language) -> Any:
 
 
 def _write(sheet: Worksheet, row: int, column: int, value: Any, styles: Styles) -> None:
-    style = styles.of(**CELL, align="left", text_wrap=True)
+    style = styles.named("cell", align="left", text_wrap=True)
     if isinstance(value, int) and not isinstance(value, bool):
         sheet.write_number(row, column, value, style)
     else:
