@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -54,84 +55,77 @@ TEXTS = texts("spreadsheet")
 PARAMETERS, NUMBER = Column(TEXTS["parameters"]), Column(TEXTS["row_number"])
 
 
-def rows(con: duckdb.DuckDBPyConnection, school_id: int, query: str) -> list[tuple[Any, ...]]:
-    """The rows of a query on the published file."""
-    return con.execute(query, {"school_id": school_id}).fetchall()
-
-
 def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbooks of a school's reports, one for each query."""
-    return tuple(
-        Workbook(
-            name=table,
-            title=untranslated(label),
-            about=TEXTS["report"].format(report),
-            sheets=_sheets(con, school_id, table, label, is_varied=is_varied),
-        )
-        for table, report, label, is_varied in rows(con, school_id, QUERIES)
-    )
+    queries = con.execute(QUERIES, {"school_id": school_id}).fetchall()
+    return tuple(ReportQuery(con, school_id, *query).workbook() for query in queries)
 
 
-def _sheets(
-    con: duckdb.DuckDBPyConnection, school_id: int, table: str, label: str, *, is_varied: bool
-) -> tuple[Sheet, ...]:
-    """One sheet for all combinations of parameters, or a sheet for each if their columns differ, as in
-    pivots."""
-    combinations = rows(con, school_id, COMBINATIONS.format(table=literal(table))) if is_varied else []
-    if len({tuple(columns) for _, columns in combinations}) < 2:
-        return (_sheet(con, school_id, table, label, {PARAMS: PARAMETERS} if is_varied else {}),)
-    return tuple(_sheet(con, school_id, table, params, {}, params) for params, _ in combinations)
+@dataclass(frozen=True)
+class ReportQuery:
+    """A loaded query of a school."""
 
+    con: duckdb.DuckDBPyConnection
+    school_id: int
+    table: str
+    report: str
+    label: str
+    #: Was requested with several combinations of parameters.
+    is_varied: bool
 
-def _sheet(
-    con: duckdb.DuckDBPyConnection,
-    school_id: int,
-    table: str,
-    name: str,
-    varied: Mapping[str, Column],
-    params: str | None = None,
-) -> Sheet:
-    """A sheet with the rows of a query. `varied`: the first columns. `params`: only this combination."""
-    cells = {column: quoted(column) for column in varied}
-    columns = dict(varied)
-    for column_name, cell, column in _columns(con, school_id, table, params):
-        cells[column_name], columns[column_name] = cell, column
-    if not cells:
-        cells, columns = {ROW_NUMBER: quoted(ROW_NUMBER)}, {ROW_NUMBER: NUMBER}
-    return Sheet(
-        name=untranslated(name),
-        about=TEXTS["all_rows"],
-        query=f"""
+    def workbook(self) -> Workbook:
+        """The workbook of the query."""
+        about = TEXTS["report"].format(self.report)
+        return Workbook(name=self.table, title=untranslated(self.label), about=about, sheets=self._sheets())
+
+    def _rows(self, query: str, condition: str = "true") -> list[tuple[Any, ...]]:
+        query = query.format(table=literal(self.table), condition=condition)
+        return self.con.execute(query, {"school_id": self.school_id}).fetchall()
+
+    def _sheets(self) -> tuple[Sheet, ...]:
+        """One sheet for all combinations of parameters, or a sheet for each if their columns differ, as in
+        pivots."""
+        combinations = self._rows(COMBINATIONS) if self.is_varied else []
+        if len({tuple(columns) for _, columns in combinations}) < 2:
+            return (self._sheet(self.label, {PARAMS: PARAMETERS} if self.is_varied else {}),)
+        return tuple(self._sheet(params, {}, params) for params, _ in combinations)
+
+    def _sheet(self, name: str, varied: Mapping[str, Column], params: str | None = None) -> Sheet:
+        """A sheet with the rows of the query, or of one combination. `varied`: the first columns."""
+        cells = {column: quoted(column) for column in varied}
+        columns = dict(varied)
+        for column_name, cell, column in self._columns(params):
+            cells[column_name], columns[column_name] = cell, column
+        if not cells:
+            cells, columns = {ROW_NUMBER: quoted(ROW_NUMBER)}, {ROW_NUMBER: NUMBER}
+        return Sheet(
+            name=untranslated(name),
+            about=TEXTS["all_rows"],
+            query=f"""
             SELECT {", ".join(f"{cell} AS {quoted(column)}" for column, cell in cells.items())}
-            FROM reports.{quoted(table)}
-            WHERE _school_id = $school_id AND {_of(PARAMS, params)}
+            FROM reports.{quoted(self.table)}
+            WHERE _school_id = $school_id AND {_combination(PARAMS, params)}
             ORDER BY {listed((*varied, ROW_NUMBER))}
-        """,
-        columns=columns,
-    )
+            """,
+            columns=columns,
+        )
+
+    def _columns(self, params: str | None) -> Iterator[tuple[str, str, Column]]:
+        """Name, SQL and format of each column. An attachment has two columns: names and addresses of
+        files."""
+        for name, is_attachment, path in self._rows(FIELDS, _combination("params", params)):
+            headers = tuple(untranslated(header) for header in path)
+            if is_attachment:
+                yield f"{name} name", _of_files(name, "name"), Column(TEXTS["file"], groups=headers)
+                link = f"coalesce({_of_files(name, 'url')}, {quoted(name)})"
+                yield name, link, Column(TEXTS["link"], "link", groups=headers)
+            else:
+                yield name, quoted(name), Column(headers[-1], groups=headers[:-1])
 
 
-def _of(column: str, params: str | None) -> str:
+def _combination(column: str, params: str | None) -> str:
     """SQL for the rows of a combination. None: of all combinations."""
     return "true" if params is None else f"{quoted(column)} = {literal(params)}"
-
-
-def _columns(
-    con: duckdb.DuckDBPyConnection, school_id: int, table: str, params: str | None
-) -> Iterator[tuple[str, str, Column]]:
-    """Name, SQL and format of each column. An attachment has two columns: names and addresses of files."""
-    fields = FIELDS.format(table=literal(table), condition=_of("params", params))
-    for name, is_attachment, path in rows(con, school_id, fields):
-        headers = tuple(untranslated(header) for header in path)
-        if is_attachment:
-            yield f"{name} name", _of_files(name, "name"), Column(TEXTS["file"], groups=headers)
-            yield (
-                name,
-                f"coalesce({_of_files(name, 'url')}, {quoted(name)})",
-                Column(TEXTS["link"], "link", groups=headers),
-            )
-        else:
-            yield name, quoted(name), Column(headers[-1], groups=headers[:-1])
 
 
 def _of_files(column: str, member: str) -> str:

@@ -25,9 +25,7 @@ class Exposed(Exception):
 
 def shown(columns: Mapping[str, str]) -> list[str]:
     """SQL for the columns of a table, by name and type. Numbers of marked rows are null."""
-    if FLAG not in columns:
-        return [quoted(name) for name in columns]
-    hidden = set(_numbers(columns))
+    hidden = set(_numbers(columns)) if FLAG in columns else set()
     return [
         f"CASE WHEN NOT {FLAG} THEN {quoted(name)} END AS {quoted(name)}" if name in hidden else quoted(name)
         for name in columns
@@ -47,12 +45,8 @@ def refuse_exposed(
     for sheet in sheets:
         for (table,) in marked:
             if re.search(rf"\b{re.escape(table)}\b", sheet.query, re.IGNORECASE):
-                _refuse(
-                    con,
-                    sheet,
-                    table,
-                    {name: parameters[name] for name in parameters if f"${name}" in sheet.query},
-                )
+                used = {name: parameters[name] for name in parameters if f"${name}" in sheet.query}
+                _refuse(con, sheet, table, used)
 
 
 def _refuse(con: duckdb.DuckDBPyConnection, sheet: Sheet, table: str, parameters: Mapping[str, Any]) -> None:
