@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,45 +22,18 @@ from warehouse.published.reading import records
 CONTRACT = "contract"
 #: The schemas that readers may rely on. `datasets` has the tables of the platform's own datasets.
 SCHEMAS = ("core", "marts", "views", "quality", "oneroster", "datasets")
-TABLES = """
-    SELECT schema_name, table_name, data_type, description, label_zh
-    FROM quality.dictionary WHERE schema_name = $schema AND column_name IS NULL ORDER BY ALL
-"""
-COLUMNS = """
-    SELECT table_name, column_name, data_type, description, label_zh, unit, privacy, allowed_values, refers_to
-    FROM quality.dictionary WHERE schema_name = $schema AND column_name IS NOT NULL
-    ORDER BY table_name, position
-"""
-RELATIONS = """
-    SELECT table_name, kind, columns, referenced_schema, referenced_table, referenced_columns
-    FROM quality.relations
-    WHERE schema_name = $schema AND condition IS NULL AND coalesce(referenced_schema, $schema) = $schema
-    ORDER BY ALL
-"""
-MACROS = """
-    SELECT DISTINCT function_name AS name, parameters, definition AS description, unit, dimensions
-    FROM quality.metrics AS metrics
-    JOIN duckdb_functions() AS functions
-        ON functions.schema_name = 'marts' AND function_name = 'metric_' || metric
-    ORDER BY ALL
-"""
-EXISTING = """
-    SELECT DISTINCT list_position($schemas, schema_name), schema_name FROM duckdb_columns()
-    WHERE schema_name IN $schemas ORDER BY 1
-"""
-CHECKS = "SELECT model, name FROM quality.check_results ORDER BY ALL"
-PUBLICATION = "SELECT version, published_at FROM quality.publication"
 CONTENT = content_of("contract", Path(__file__).parent)
+QUERIES: Mapping[str, str] = CONTENT["queries"]
 #: The standard's types by DuckDB's.
 LOGICAL = {name: logical for logical, names in CONTENT["logical_types"].items() for name in names}
 
-#: RowsByTable by their table.
+#: Rows by their table.
 RowsByTable = dict[str, list[dict[str, Any]]]
 
 
 def existing_schemas(con: duckdb.DuckDBPyConnection) -> list[str]:
     """The schemas of a published file that have a contract: those with tables."""
-    return [schema for _, schema in con.execute(EXISTING, {"schemas": list(SCHEMAS)}).fetchall()]
+    return [schema for _, schema in con.execute(QUERIES["existing"], {"schemas": list(SCHEMAS)}).fetchall()]
 
 
 def contract_file(schema: str) -> str:
@@ -79,12 +52,12 @@ def write_contract(con: duckdb.DuckDBPyConnection, path: Path, schema: str, owne
 
 def _contract(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[str]) -> dict[str, Any]:
     """The contract as the standard's document."""
-    columns, relations = (_by_table(con, query, schema) for query in (COLUMNS, RELATIONS))
+    columns, relations = (_by_table(con, name, schema) for name in ("columns", "relations"))
     checks = defaultdict[str, list[str]](list)
-    for check in records(con, CHECKS, {}):
+    for check in records(con, QUERIES["checks"], {}):
         checks[check["model"]].append(check["name"])
-    [publication] = records(con, PUBLICATION, {})
-    macros = records(con, MACROS, {}) if schema == "marts" else []
+    [publication] = records(con, QUERIES["publication"], {})
+    macros = records(con, QUERIES["macros"], {}) if schema == "marts" else []
     document = CONTENT["document"]
     return {
         **document,
@@ -94,16 +67,16 @@ def _contract(con: duckdb.DuckDBPyConnection, schema: str, owners: Sequence[str]
         "servers": [CONTENT["server"] | {"schema": schema}],
         "schema": [
             _table(table, columns, relations, checks[table["table_name"]])
-            for table in records(con, TABLES, {"schema": schema})
+            for table in records(con, QUERIES["tables"], {"schema": schema})
         ],
         "team": {"name": "owners", "members": [{"username": owner} for owner in owners]},
         **({"customProperties": [{"property": "macros", "value": macros}]} if macros else {}),
     }
 
 
-def _by_table(con: duckdb.DuckDBPyConnection, query: str, schema: str) -> RowsByTable:
+def _by_table(con: duckdb.DuckDBPyConnection, name: str, schema: str) -> RowsByTable:
     rows: RowsByTable = defaultdict(list)
-    for row in records(con, query, {"schema": schema}):
+    for row in records(con, QUERIES[name], {"schema": schema}):
         rows[row["table_name"]].append(row)
     return rows
 

@@ -4,60 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from exports.library.words import texts, untranslated
+from exports.library.words import content_of, texts, untranslated
 from exports.spreadsheet.sheets import Column, Language, Sheet, Workbook
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, literal, quoted
 
-#: The loaded queries of a school, and whether they were requested with several parameters.
-QUERIES = f"""
-    SELECT DISTINCT
-        fields.table_name, fields.report, coalesce(queries.label, fields.table_name),
-        list_contains(tables.columns, {literal(PARAMS)})
-    FROM raw.report_fields AS fields
-    JOIN (
-        SELECT table_name, list(column_name) AS columns FROM duckdb_columns()
-        WHERE schema_name = 'reports' GROUP BY table_name
-    ) AS tables USING (table_name)
-    LEFT JOIN raw.report_queries AS queries
-        ON queries._school_id = fields._school_id
-        AND queries.report = fields.report AND queries.id = fields.query_id
-    WHERE fields._school_id = $school_id AND fields._deleted_at IS NULL
-    ORDER BY fields.table_name
-"""
-#: The requested combinations of parameters of a query, with the columns of their results.
-COMBINATIONS = """
-    SELECT params, list(DISTINCT column_name ORDER BY column_name)
-    FROM raw.report_fields
-    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
-    GROUP BY params
-    ORDER BY params
-"""
-#: The column of each field, its kind, and its headers from the top down, by the last load. A field whose name
-#: cannot be a column is only in `_extra`.
-FIELDS = """
-    SELECT
-        column_name,
-        arg_max(kind, _synced_at) = 'attachment',
-        arg_max(
-            CASE WHEN len(label_in_path) > 0 THEN label_in_path ELSE [coalesce(label, name)] END, _synced_at
-        )
-    FROM raw.report_fields
-    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
-        AND {condition}
-    GROUP BY column_name
-    ORDER BY arg_max(position, _synced_at) NULLS LAST, column_name
-"""
+QUERIES: Mapping[str, str] = content_of("reports", Path(__file__).parent)
 TEXTS = texts("spreadsheet")
 PARAMETERS, NUMBER = Column(TEXTS["parameters"]), Column(TEXTS["row_number"])
 
 
 def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbooks of a school's reports, one for each query."""
-    queries = con.execute(QUERIES, {"school_id": school_id}).fetchall()
+    queries = con.execute(QUERIES["queries"], {"school_id": school_id}).fetchall()
     return tuple(ReportQuery(con, school_id, *query).workbook() for query in queries)
 
 
@@ -78,14 +41,14 @@ class ReportQuery:
         about = TEXTS["report"].format(self.report)
         return Workbook(name=self.table, title=untranslated(self.label), about=about, sheets=self._sheets())
 
-    def _rows(self, query: str, condition: str = "true") -> list[tuple[Any, ...]]:
-        query = query.format(table=literal(self.table), condition=condition)
+    def _rows(self, name: str, condition: str = "true") -> list[tuple[Any, ...]]:
+        query = QUERIES[name].format(table=literal(self.table), condition=condition)
         return self.con.execute(query, {"school_id": self.school_id}).fetchall()
 
     def _sheets(self) -> tuple[Sheet, ...]:
         """One sheet for all combinations of parameters, or a sheet for each if their columns differ, as in
         pivots."""
-        combinations = self._rows(COMBINATIONS) if self.is_varied else []
+        combinations = self._rows("combinations") if self.is_varied else []
         if len({tuple(columns) for _, columns in combinations}) < 2:
             return (self._sheet(self.label, {PARAMS: PARAMETERS} if self.is_varied else {}),)
         return tuple(self._sheet(params, {}, params) for params, _ in combinations)
@@ -113,7 +76,7 @@ class ReportQuery:
     def _columns(self, params: str | None) -> Iterator[tuple[str, str, Column]]:
         """Name, SQL and format of each column. An attachment has two columns: names and addresses of
         files."""
-        for name, is_attachment, path in self._rows(FIELDS, _combination("params", params)):
+        for name, is_attachment, path in self._rows("fields", _combination("params", params)):
             headers = tuple(untranslated(header) for header in path)
             if is_attachment:
                 yield f"{name} name", _of_files(name, "name"), Column(TEXTS["file"], groups=headers)
