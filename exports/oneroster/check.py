@@ -37,6 +37,10 @@ MENDERS: dict[Mender, str] = {
 }
 
 
+#: The mender, the reason, and the query for rows that break a rule.
+Rule = tuple[Mender, str, str]
+
+
 class OneRosterRefused(Exception):
     """Files that would break the standard. The message lists what is missing."""
 
@@ -75,7 +79,16 @@ def refuse_incomplete(con: duckdb.DuckDBPyConnection, schools: Sequence[int], *,
 
 def refuse_broken(con: duckdb.DuckDBPyConnection, files: Mapping[str, OneRosterFile]) -> None:
     """Check the rows of files (tables of `table_of`). Raises OneRosterRefused."""
-    _refuse([problem for file in files for problem in _problems(con, file, files)])
+    problems = []
+    for mender, rule, rows in (rule for file in files for rule in _rules(file, files)):
+        [(count, ids)] = con.execute(
+            f'SELECT count(*), coalesce(min("sourcedId", {EXAMPLES}), []) FROM ({rows})'
+        ).fetchall()
+        if count:
+            named = ", ".join(ids) + (", …" if count > len(ids) else "")
+            text = f"{rule}, {count:,} {'row' if count == 1 else 'rows'}: {named}"
+            problems.append(RosterProblem(mender, text))
+    _refuse(problems)
 
 
 def _refuse(problems: Sequence[RosterProblem]) -> None:
@@ -88,25 +101,22 @@ def _refuse(problems: Sequence[RosterProblem]) -> None:
     raise OneRosterRefused("\n".join(lines))
 
 
-def _problems(
-    con: duckdb.DuckDBPyConnection, file: str, files: Mapping[str, OneRosterFile]
-) -> Iterator[RosterProblem]:
+def _rules(file: str, files: Mapping[str, OneRosterFile]) -> Iterator[Rule]:
     standard, table = files[file], table_of(file)
     twice = f'SELECT "sourcedId" FROM {table} GROUP BY ALL HAVING count(*) > 1'
-    yield from _problem(con, "operator", f"{file}.csv: sourcedId is there twice", twice)
+    yield "operator", f"{file}.csv: sourcedId is there twice", twice
     for name, field in standard.fields.items():
-        for mender, reason, rows in _rules(name, field, table, files):
-            yield from _problem(con, mender, f"{file}.csv: {name} {reason}", rows)
+        for mender, reason, rows in _field_rules(name, field, table, files):
+            yield mender, f"{file}.csv: {name} {reason}", rows
     if standard.period is not None:
         begins, ends = standard.period
         rows = f'SELECT "sourcedId" FROM {table} WHERE {quoted(ends)} <= {quoted(begins)}'
-        yield from _problem(con, "school", f"{file}.csv: {ends} is not after {begins}", rows)
+        yield "school", f"{file}.csv: {ends} is not after {begins}", rows
 
 
-def _rules(
+def _field_rules(
     name: str, field: OneRosterField, table: str, files: Mapping[str, OneRosterFile]
-) -> Iterator[tuple[Mender, str, str]]:
-    """The mender, the reason and the query for rows of a table that break a rule of the field."""
+) -> Iterator[Rule]:
     rows, column = f'SELECT "sourcedId" FROM {table} WHERE', quoted(name)
     if field.required:
         is_text = not field.to and name != "sourcedId"
@@ -123,13 +133,3 @@ def _rules(
         if field.to in files:
             lacking += f' ANTI JOIN (SELECT "sourcedId" AS id FROM {table_of(field.to)}) USING (id)'
         yield "operator", f"names nothing in {field.to}.csv", f"{lacking} WHERE id IS NOT NULL"
-
-
-def _problem(con: duckdb.DuckDBPyConnection, mender: Mender, text: str, rows: str) -> Iterator[RosterProblem]:
-    """A problem with the number of its rows and the first ids. Nothing if there are no rows."""
-    [(count, ids)] = con.execute(
-        f'SELECT count(*), coalesce(min("sourcedId", {EXAMPLES}), []) FROM ({rows})'
-    ).fetchall()
-    if count:
-        named = ", ".join(ids) + (", …" if count > len(ids) else "")
-        yield RosterProblem(mender, f"{text}, {count:,} {'row' if count == 1 else 'rows'}: {named}")
