@@ -14,6 +14,7 @@ from exports.library.view_rows import Data, ViewRows, read_rows
 from exports.library.words import Phrase, content_of
 from exports.source import joined, resource_labels
 from exports.spreadsheet.sheets import Change, Figure, Words
+from warehouse.published.contents import read_tables
 from warehouse.rounding import percent
 
 #: Kind (school, cohort or class) and key of a group; of the school the key is empty.
@@ -90,7 +91,7 @@ def never_loaded_of(con: duckdb.DuckDBPyConnection, school_ids: Sequence[int]) -
     """The labels of the resources that were never loaded, by school and resource."""
     missing = defaultdict[int, dict[str, Words]](dict)
     if rows := read_rows(con, data().rows["never_loaded"], school_ids):
-        labels = resource_labels(con)
+        labels = resource_labels(read_tables(con))
         for row in rows:
             resource = row["resource"]
             missing[row["school_id"]][resource] = labels.get(resource, Words(resource, resource))
@@ -131,11 +132,9 @@ def _of_grades(name: str, now: Counts, before: Decimal | None) -> Figure:
 
 
 def present_figure(by_period: Mapping[str, Counts], never: Words | None) -> Figure:
-    """The attendance of the last school day.
+    """The attendance of the last school day, by the rows of views.group_day.
 
-    Args:
-        by_period: The rows of views.group_day. Empty: no day is known.
-        never: The resources that were never loaded."""
+    `never`: the resources that were never loaded."""
     now = by_period.get("last")
     if now is None or now["attendance_rate"] is None:
         return _without("present", never)
@@ -161,11 +160,9 @@ def at_risk_figure(levels: Counts | None, never: Words | None) -> Figure:
 
 
 def rolls_figure(by_period: Mapping[str, Counts], never: Words | None) -> Figure:
-    """The rolls that were not taken.
+    """The rolls that were not taken, by the rows of views.group_roll.
 
-    Args:
-        by_period: The rows of views.group_roll. Empty: no roll was to be taken.
-        never: The resources that were never loaded."""
+    `never`: the resources that were never loaded."""
     now = by_period.get("last")
     if now is None:
         return _without("rolls", never)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -66,8 +66,8 @@ class Loads:
         return min(whole).date(), self.named(dict.fromkeys((row["resource"] for row in partial), ()))
 
     def _below(self, tables: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-        wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
-        return (row for row in self.standings if not wanted or row["resource"] in wanted)
+        resources = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
+        return (row for row in self.standings if not resources or row["resource"] in resources)
 
     def named(self, resources: Mapping[str, Sequence[str]]) -> Words:
         """The labels of resources with the names of their semesters. No semesters: the whole resource."""
@@ -105,19 +105,19 @@ class Origin:
         words: Words,
         of: Mapping[str, Sequence[str]],
         affected: Words,
-        parts: Iterable[tuple[Words, Iterable[str]]],
+        sections: Iterable[tuple[Words, Iterable[str]]],
     ) -> Words | None:
         """A message about resources whose last load failed. None: there are none.
 
         Args:
             words: Has the fields `at` (time of the failure) and `of` (resources).
             of: As in `Loads.named`.
-            affected: The sentence that names the affected parts; left out where there are none.
-            parts: The parts of the file with their tables."""
+            affected: The sentence that names the affected sections; left out where there are none.
+            sections: The sections of the file with their tables."""
         if not of:
             return None
         at = f"{max(self.age.failed[resource] for resource in of):%Y-%m-%d %H:%M}"
-        names = joined(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
+        names = joined(name for name, tables in sections if of.keys() & self.loads.age(tables).failed.keys())
         alarm = words.format(at=at, of=self.loads.named(of))
         return alarm + affected.format(names) if names.en else alarm
 
@@ -139,8 +139,8 @@ class Origin:
 
 def joined(words: Iterable[Words]) -> Words:
     """A list of texts as one text."""
-    parts, comma = list(words), phrase("comma")
-    return Words(comma.en.join(part.en for part in parts), comma.zh.join(part.zh for part in parts))
+    texts, comma = list(words), phrase("comma")
+    return Words(comma.en.join(text.en for text in texts), comma.zh.join(text.zh for text in texts))
 
 
 @contextmanager
@@ -194,25 +194,26 @@ def _loads(
     made_of = {
         f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables
     }
-    labels = _resource_labels(tables)
-    return {
-        id: Loads(
-            _without(standings.get(id, ()), _not_shown(semesters[id])),
-            made_of,
-            labels,
-            _names(semesters[id], "semester_id"),
-            _names(semesters[id], "v1_semester_id"),
+    labels = resource_labels(tables)
+    loads = {}
+    for id in school_ids:
+        hidden = _not_shown(semesters[id])
+        shown = tuple(
+            row
+            for row in standings.get(id, ())
+            if row["resource"].startswith(NOT_BY_SEMESTER) or hidden.isdisjoint(row["slice"].split(":")[1:2])
         )
-        for id in school_ids
-    }
+        names, v1_names = (
+            {str(row[id_column]): row["semester_name"] for row in semesters[id] if row["semester_name"]}
+            for id_column in ("semester_id", "v1_semester_id")
+        )
+        loads[id] = Loads(shown, made_of, labels, names, v1_names)
+    return loads
 
 
-def resource_labels(con: duckdb.DuckDBPyConnection) -> dict[str, Words]:
-    """The labels of resources. The load log names resources of `raw` without the schema."""
-    return _resource_labels(read_tables(con))
-
-
-def _resource_labels(tables: Iterable[Mapping[str, Any]]) -> dict[str, Words]:
+def resource_labels(tables: Iterable[Mapping[str, Any]]) -> dict[str, Words]:
+    """The labels of resources, by the tables of the published file. The load log names resources of `raw`
+    without the schema."""
     return {
         f"{row['schema_name']}.{row['table_name']}".removeprefix("raw."): table_label(
             *(row[name] for name in ("schema_name", "table_name", "description", "label_en", "label_zh"))
@@ -220,10 +221,6 @@ def _resource_labels(tables: Iterable[Mapping[str, Any]]) -> dict[str, Words]:
         for row in tables
         if row["schema_name"] in ("raw", *NAMED_BY_PLATFORM)
     }
-
-
-def _names(semesters: Iterable[Mapping[str, Any]], id_column: str) -> dict[str, str]:
-    return {str(row[id_column]): row["semester_name"] for row in semesters if row["semester_name"]}
 
 
 def _not_shown(semesters: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -235,12 +232,3 @@ def _not_shown(semesters: Iterable[Mapping[str, Any]]) -> set[str]:
             str(row[name]) for name in ("semester_id", "v1_semester_id")
         }
     return ids[False] - ids[True]
-
-
-def _without(standings: Iterable[Mapping[str, Any]], semesters: Set[str]) -> tuple[Mapping[str, Any], ...]:
-    """The statuses of slices without those of some semesters."""
-    return tuple(
-        row
-        for row in standings
-        if row["resource"].startswith(NOT_BY_SEMESTER) or semesters.isdisjoint(row["slice"].split(":")[1:2])
-    )
