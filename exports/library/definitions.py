@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal
 
 import duckdb
 
@@ -12,9 +11,6 @@ from exports.library.sentences import Codes, SentenceData, fill, sentences_on
 from exports.library.view_rows import ViewRows, read_rows
 from exports.library.words import Phrase, content_of, definition
 from exports.spreadsheet.sheets import Definition, Words
-
-#: The lists of definitions.
-Topic = Literal["attendance", "grades", "early_warning"]
 
 
 class DefinitionData(ViewRows):
@@ -48,8 +44,8 @@ def _definitions() -> dict[str, DefinitionData]:
     }
 
 
-def definitions_of(con: duckdb.DuckDBPyConnection, school_id: int, topic: Topic) -> tuple[Definition, ...]:
-    """The definitions of a workbook, with the thresholds of a school."""
+def definitions_of(con: duckdb.DuckDBPyConnection, school_id: int, topic: str) -> tuple[Definition, ...]:
+    """The definitions of a list, with the thresholds of a school. Raises KeyError."""
     content = content_of("definitions")
     return tuple(
         entry
@@ -60,5 +56,5 @@ def definitions_of(con: duckdb.DuckDBPyConnection, school_id: int, topic: Topic)
 
 def all_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[str, Definition]:
     """The definitions of all workbooks, by their English terms."""
-    topics: tuple[Topic, ...] = ("attendance", "grades", "early_warning")
-    return {entry.term.en: entry for topic in topics for entry in definitions_of(con, school_id, topic)}
+    lists = content_of("definitions")["lists"]
+    return {entry.term.en: entry for topic in lists for entry in definitions_of(con, school_id, topic)}

@@ -106,12 +106,12 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
     for term, moment in ((TEXTS["loaded"], origin.age.as_of), (TEXTS["published"], origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
-    parts = [(sheet.name, sheet.sources) for sheet in workbook.sheets]
+    sections = [(sheet.name, sheet.sources) for sheet in workbook.sheets]
     for term, words, resources in (
         (TEXTS["not_known"], TEXTS["never"], origin.age.never),
         (TEXTS["not_loaded"], TEXTS["failed"], dict.fromkeys(origin.age.older, ())),
     ):
-        if alarm := origin.alarm(words, resources, TEXTS["affected"], parts):
+        if alarm := origin.alarm(words, resources, TEXTS["affected"], sections):
             yield term, alarm
     if in_part := origin.loads.in_part(table for sheet in workbook.sheets for table in sheet.sources):
         since, of = in_part

@@ -51,7 +51,7 @@ class SheetColumn:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DictionaryEntry:
     """The dictionary's entry of a column. Without a label in both languages, it has none."""
 
     label: Words | None
@@ -74,7 +74,9 @@ def sheet_columns(
     return _distinct_labels(columns)
 
 
-def _shown(name: str, type_name: str, column: Column, entry: Entry | None, language: Language) -> SheetColumn:
+def _shown(
+    name: str, type_name: str, column: Column, entry: DictionaryEntry | None, language: Language
+) -> SheetColumn:
     words = column.label or (entry.label if entry else None)
     if words is None:
         raise Unlabelled(f"column {name} has no label in both languages in its sheet or in the dictionary")
@@ -136,9 +138,9 @@ def table_label(
     return Words(label_en, label_zh)
 
 
-def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[str, Entry]:
+def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[str, DictionaryEntry]:
     """The dictionary's entries by column, from the first source with the column."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, DictionaryEntry] = {}
     for source in sources:
         schema, table = source.split(".", 1)
         rows = con.execute(
@@ -153,5 +155,5 @@ def _entries(con: duckdb.DuckDBPyConnection, sources: tuple[str, ...]) -> dict[s
             elif schema in NAMED_BY_PLATFORM:
                 text = platform_label(description or label_en)
                 label = Words(text, text)
-            entries.setdefault(name, Entry(label, unit))
+            entries.setdefault(name, DictionaryEntry(label, unit))
     return entries

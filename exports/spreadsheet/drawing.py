@@ -26,7 +26,7 @@ PALETTE = ("#4D4D4D", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#5
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a sheet: first and last row, counted from 0, and the places of the columns by name. The
+    """The cells of a sheet: first and last row, counted from 0, and the indexes of the columns by name. The
     labels are above the first row."""
 
     tab: str
@@ -34,11 +34,11 @@ class Cells:
     last: int
     columns: Mapping[str, tuple[int, SheetColumn]]
 
-    def place(self, name: str) -> int:
-        """The place of a column, counted from 0."""
+    def index_of(self, name: str) -> int:
+        """The index of a column, counted from 0."""
         return self.columns[name][0]
 
-    def shown(self, name: str) -> SheetColumn:
+    def column(self, name: str) -> SheetColumn:
         """The column as it is shown."""
         return self.columns[name][1]
 
@@ -46,14 +46,14 @@ class Cells:
 def colour(worksheet: Worksheet, sheet: Sheet, cells: Cells, styles: Styles) -> None:
     """Colour the written cells of a sheet."""
     for scale in sheet.scales:
-        first, last = cells.place(scale.columns[0]), cells.place(scale.columns[-1])
+        first, last = cells.index_of(scale.columns[0]), cells.index_of(scale.columns[-1])
         worksheet.conditional_format(cells.first, first, cells.last, last, _scale(scale, cells))
     for highlight in sheet.highlights:
         fill = styles.of(bg_color=highlight.fill)
         for name in highlight.columns:
-            place = cells.place(name)
+            index = cells.index_of(name)
             rule = {"type": "formula", "criteria": _condition(highlight, name, cells), "format": fill}
-            worksheet.conditional_format(cells.first, place, cells.last, place, rule)
+            worksheet.conditional_format(cells.first, index, cells.last, index, rule)
 
 
 @dataclass(frozen=True)
@@ -88,43 +88,43 @@ def room_for(sheet: Sheet, paper: Paper, used: float, *, is_broken: bool) -> Roo
 def draw(book: Workbook, drawn: Sequence[Drawn], language: Language) -> None:
     """Add the charts of sheets below their cells, one below the other."""
     by_name: dict[Words, Drawn] = {}
-    for part in drawn:
-        by_name.setdefault(part.sheet.name, part)
-    for part in by_name.values():
-        charts = [(chart, by_name.get(chart.of or part.sheet.name)) for chart in part.sheet.charts]
+    for entry in drawn:
+        by_name.setdefault(entry.sheet.name, entry)
+    for entry in by_name.values():
+        charts = [(chart, by_name.get(chart.of or entry.sheet.name)) for chart in entry.sheet.charts]
         for number, (chart, of) in enumerate(charts):
             if of is None:
                 continue
             added = _add_chart(book, chart, of.cells, language)
             # A little smaller than the room, since programs measure differently.
-            added.set_size({"width": part.room.width / PIXEL * 0.97, "height": part.room.height / PIXEL})
-            row = part.cells.last + 2 + number * math.ceil(part.room.height / LINE_HEIGHT + 1)
+            added.set_size({"width": entry.room.width / PIXEL * 0.97, "height": entry.room.height / PIXEL})
+            row = entry.cells.last + 2 + number * math.ceil(entry.room.height / LINE_HEIGHT + 1)
             # The chart keeps its size when a filter hides rows.
-            part.worksheet.insert_chart(row, 0, added, {"object_position": 3})
+            entry.worksheet.insert_chart(row, 0, added, {"object_position": 3})
 
 
 def _add_chart(book: Workbook, chart: Chart, cells: Cells, language: Language) -> XlsxChart:
-    made = book.add_chart({"type": chart.kind, "subtype": "stacked" if chart.stacked else None})
+    drawn = book.add_chart({"type": chart.kind, "subtype": "stacked" if chart.stacked else None})
     last = cells.last if chart.rows is None else min(cells.last, cells.first + chart.rows - 1)
-    category = cells.place(chart.categories)
+    category = cells.index_of(chart.categories)
     for name, color in zip(chart.values, chain(chart.colors, cycle(PALETTE)), strict=False):
-        place = cells.place(name)
+        index = cells.index_of(name)
         look = {"line": {"color": color, "width": 2}} if chart.kind == "line" else {"fill": {"color": color}}
-        made.add_series(
+        drawn.add_series(
             {
-                "name": [cells.tab, cells.first - 1, place],
+                "name": [cells.tab, cells.first - 1, index],
                 "categories": [cells.tab, cells.first, category, last, category],
-                "values": [cells.tab, cells.first, place, last, place],
+                "values": [cells.tab, cells.first, index, last, index],
                 **look,
             }
         )
-    made.set_title({"name": _plain(chart.title, language), "name_font": {**LETTERS, "size": 12}})
-    made.set_x_axis({"num_font": LETTERS} | _named(chart.x, language))
-    made.set_y_axis({"num_font": LETTERS} | _named(chart.y, language) | _scaled(chart, cells))
-    made.set_legend(
+    drawn.set_title({"name": _plain(chart.title, language), "name_font": {**LETTERS, "size": 12}})
+    drawn.set_x_axis({"num_font": LETTERS} | _named(chart.x, language))
+    drawn.set_y_axis({"num_font": LETTERS} | _named(chart.y, language) | _scaled(chart, cells))
+    drawn.set_legend(
         {"position": "bottom", "font": LETTERS, "none": len(chart.values) == 1 and chart.kind != "pie"}
     )
-    return made
+    return drawn
 
 
 def _named(words: Words | None, language: Language) -> dict[str, object]:
@@ -133,7 +133,7 @@ def _named(words: Words | None, language: Language) -> dict[str, object]:
 
 def _scaled(chart: Chart, cells: Cells) -> dict[str, object]:
     """The options of the axis of values. Its ends are values of the query."""
-    is_percent = cells.shown(chart.values[0]).kind == "percent"
+    is_percent = cells.column(chart.values[0]).kind == "percent"
     ends = {"min": chart.least, "max": chart.greatest}
     return {
         "num_format": "0%" if is_percent else "General",
@@ -154,7 +154,7 @@ def _scale(scale: ColorScale, cells: Cells) -> dict[str, object]:
     rule |= {"min_color": scale.low, "max_color": scale.high}
     if scale.middle:
         rule["mid_color"] = scale.middle
-    share = 100 if cells.shown(scale.columns[0]).kind == "percent" else 1
+    share = 100 if cells.column(scale.columns[0]).kind == "percent" else 1
     for side, bound in (("min", scale.least), ("max", scale.greatest)):
         if bound is not None:
             rule |= {f"{side}_type": "num", f"{side}_value": bound / share}
@@ -163,8 +163,8 @@ def _scale(scale: ColorScale, cells: Cells) -> dict[str, object]:
 
 def _condition(highlight: Highlight, name: str, cells: Cells) -> str:
     """The formula for the first cell that is true for cells to fill. An empty cell is not below a number."""
-    shown = cells.shown(name)
-    cell = f"${xl_col_to_name(cells.place(name))}{cells.first + 1}"
+    shown = cells.column(name)
+    cell = f"${xl_col_to_name(cells.index_of(name))}{cells.first + 1}"
     if highlight.equal is not None:
         text = shown.words.get(highlight.equal, highlight.equal).replace('"', '""')
         return f'={cell}="{text}"'

@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import count
+from itertools import chain, count
 
 from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
-#: What a table without totals, formulas and colours of its own has beside its name, place and columns.
-PLAIN_TABLE = {
-    "title": None,
-    "description": None,
-    "style": "",
-    "header_row_count": True,
-    "totals_row_shown": False,
-    "show_first_col": False,
-    "show_last_col": False,
-    "show_row_stripes": False,
-    "show_col_stripes": False,
-}
+from exports.spreadsheet.styles import CONTENT
+
 #: The longest name of a table is 255 characters, and a number may follow.
 LONGEST_NAME = 240
 
@@ -41,20 +31,13 @@ def add_table(
         taken: The names of the file's tables in lower case, to which this name is added."""
     if len({label.casefold() for label in labels}) < len(labels) or any("\n" in label for label in labels):
         return False
-    table_name = _free_name(name, taken)
+    # Excel takes letters, digits and lines that look like no cell.
+    plain = "t_" + re.sub(r"\W+", "_", name).strip("_").lower()[:LONGEST_NAME]
+    numbered = (f"{plain}_{number}" for number in count(2))
+    table_name = next(free for free in chain([plain], numbered) if free not in taken)
     taken.add(table_name)
     cells = xl_range(rows[0], 0, rows[1], len(labels) - 1)
     columns = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]
-    places = {"range": cells, "a_range": cells, "autofilter": cells}
-    worksheet.tables.append({**PLAIN_TABLE, **places, "name": table_name, "columns": columns})
+    ranges = dict.fromkeys(("range", "a_range", "autofilter"), cells)
+    worksheet.tables.append({**CONTENT["plain_table"], **ranges, "name": table_name, "columns": columns})
     return True
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    """A name in lower case that Excel takes: letters, digits and lines, which looks like no cell."""
-    plain = "t_" + re.sub(r"\W+", "_", name).strip("_").lower()[:LONGEST_NAME]
-    return next(free for free in (f"{plain}{_ending(n)}" for n in count(1)) if free not in taken)
-
-
-def _ending(number: int) -> str:
-    return f"_{number}" if number > 1 else ""

@@ -135,8 +135,8 @@ def filled(
     columns: Sequence[SheetColumn], name: str, room: float = LENGTHWISE / SMALLEST
 ) -> list[SheetColumn]:
     """The columns, of which the named column takes the free width of a page. `room`: pixels of the page."""
-    others = sum(pixels(column.width) for column in columns if column.name != name)
-    width = max((room - others - PADDING) // DIGIT, 1)
+    used = sum(pixels(column.width) for column in columns if column.name != name)
+    width = max((room - used - PADDING) // DIGIT, 1)
     return [replace(column, width=width, wraps=True) if column.name == name else column for column in columns]
 
 
@@ -145,13 +145,13 @@ def filled_on_one_page(
 ) -> list[SheetColumn]:
     """The columns for an upright page that holds all rows in the largest possible text. The named column
     takes the free width, and wraps."""
-    place = next(place for place, column in enumerate(columns) if column.name == name)
+    index = next(index for index, column in enumerate(columns) if column.name == name)
     for percent in range(100, SMALLEST_ON_ONE_PAGE, -2):
-        own = filled(columns, name, UPRIGHT / WIDER_FONT * 100 / percent)
-        heights = (height_of(str(row[place] or ""), own[place].width) for row in rows)
+        fitting = filled(columns, name, UPRIGHT / WIDER_FONT * 100 / percent)
+        heights = (height_of(str(row[index] or ""), fitting[index].width) for row in rows)
         if HEAD_OF_PAGE + sum(heights) <= page_height(LENGTHWISE) * 100 / percent:
             break
-    return own
+    return fitting
 
 
 def height_of(text: str, width: float) -> float:

@@ -74,21 +74,17 @@ class TooLarge(Exception):
 class Book:
     """A workbook that is being written."""
 
+    con: duckdb.DuckDBPyConnection
+    workbook: Workbook
+    origin: Origin
+    language: Language
     file: xlsxwriter.Workbook
     styles: Styles
-    language: Language
-    #: Begins the names of its tables.
-    name: str
-    title: str
-    #: Above each page on paper.
-    heading: str
-    #: The sheets have heads.
-    for_paper: bool
     tabs: set[str] = field(default_factory=set)
     #: The names of its tables.
     tables: set[str] = field(default_factory=set)
-    #: The written sheets, for the first sheet.
-    parts: list[WrittenSheet] = field(default_factory=list)
+    #: For the first sheet.
+    sheets: list[WrittenSheet] = field(default_factory=list)
     #: The written sheets that may have charts.
     drawn: list[Drawn] = field(default_factory=list)
     #: The number of texts that were longer than a cell.
@@ -104,6 +100,15 @@ class Book:
         """A text in the workbook's language."""
         return words.in_language(self.language)
 
+    @property
+    def heading(self) -> str:
+        """The text above each page on paper."""
+        return f"{self.text(self.workbook.title)} · {self.origin.school.name} · {self.origin.day}"
+
+    def has_head(self, sheet: Sheet) -> bool:
+        """Whether a sheet has a head, and all its cells have lines."""
+        return self.workbook.for_paper or sheet.on_one_page
+
 
 def write_workbook(
     con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, target: Path, language: Language
@@ -115,40 +120,38 @@ def write_workbook(
     file = xlsxwriter.Workbook(
         str(target), {**DEFAULTS, "constant_memory": True, "tmpdir": str(target.parent)}
     )
-    title = workbook.title.in_language(language)
+    book = Book(con, workbook, origin, language, file, Styles(file))
+    title = book.text(workbook.title)
     file.set_properties({"title": title, "created": origin.published_at})
-    heading = f"{title} · {origin.school.name} · {origin.day}"
-    book = Book(file, Styles(file), language, workbook.name, title, heading, workbook.for_paper)
     # The first sheet is written last, when the rows are counted.
-    about = book.add({"en": "About", "zh": "说明"}[language])
+    about = book.add(book.text(TEXTS["about"]))
     for sheet in workbook.sheets:
-        _write_sheet(book, con, sheet, origin)
+        _write_sheet(book, sheet)
     draw(file, book.drawn, language)
-    write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
+    write_about(about, book.styles, workbook, origin, book.sheets, book.cut, language)
     set_page(about, book.heading, paper_for(WIDTHS))
     # After a failure, the unfinished file stays open: closing would assemble it.
     try:
         file.close()
     except FileSizeError as error:
         raise TooLarge(title, "more than 4 GB") from error
-    return book.parts
+    return book.sheets
 
 
-def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
-    parameters = origin.parameters(sheet.query)
-    columns = sheet_columns(con, sheet, parameters, book.language)
+def _write_sheet(book: Book, sheet: Sheet) -> None:
+    parameters = book.origin.parameters(sheet.query)
+    columns = sheet_columns(book.con, sheet, parameters, book.language)
     title = book.text(sheet.name)
     if len(columns) > MAX_COLUMNS:
         raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
     # The last value of each row is its page, which is not shown.
     page = quoted(sheet.breaks) if sheet.breaks else "NULL"
     cells = ", ".join((*(column.cell for column in columns), page))
-    result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
-    is_whole = book.for_paper or sheet.on_one_page
-    sample = result.fetchall() if is_whole else result.fetchmany(BATCH_ROWS)
-    never = origin.not_loaded(sheet.sources)
+    result = book.con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
+    sample = result.fetchall() if book.has_head(sheet) else result.fetchmany(BATCH_ROWS)
+    never = book.origin.not_loaded(sheet.sources)
     nothing = book.text(TEXTS["never_loaded"].format(never) if never else TEXTS["no_rows"])
-    common = _in_common(sheet, columns, sample) if book.for_paper else {}
+    common = _in_common(sheet, columns, sample) if book.workbook.for_paper else {}
     shared = _shared_values(book, columns, common)
     if common:
         indexes = [index for index in range(len(columns)) if index not in common]
@@ -162,7 +165,7 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     for number in range(MAX_PARTS):
         worksheet = book.add(f"{title} ({number + 1})" if number else title)
         written = _write_part(book, worksheet, sheet, columns, shared, rows, nothing)
-        book.parts.append(WrittenSheet(worksheet.get_name(), sheet, written))
+        book.sheets.append(WrittenSheet(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
             return
@@ -197,11 +200,11 @@ def _in_common(
 
 def _shared_values(book: Book, columns: Sequence[SheetColumn], common: Mapping[int, Any]) -> str:
     """A line with the values that all rows share."""
-    parts = []
+    labelled = []
     for index, value in common.items():
         label = " · ".join((*columns[index].groups, columns[index].label))
-        parts.append(f"{label}{book.text(TEXTS['colon'])}{shown_as(columns[index], value) or NOTHING}")
-    return "    ".join(parts)
+        labelled.append(f"{label}{book.text(TEXTS['colon'])}{shown_as(columns[index], value) or NOTHING}")
+    return "    ".join(labelled)
 
 
 def _write_part(
@@ -228,18 +231,21 @@ def _write_part(
     repeated = _repeated(columns)
     paper = paper_for(widths, repeated)
     top, used = 0, 0.0
-    if book.for_paper or sheet.on_one_page:
+    if book.has_head(sheet):
         about = "\n".join(book.text(text) for text in (sheet.about, sheet.notice) if text)
-        lines = f"{book.title} · {book.text(sheet.name)}", shared, about
+        lines = f"{book.text(book.workbook.title)} · {book.text(sheet.name)}", shared, about
         top, used = write_head(worksheet, book.styles, widths, paper, lines, sheet.figures, book.language)
     header, height = _write_header(book, worksheet, columns, top)
     first = header + 1
     body = _write_rows(book, worksheet, sheet, columns, islice(rows, MAX_ROWS - first), first)
-    _set_up(worksheet, columns, (top, header, max(body.last, first)))
+    worksheet.freeze_panes(first, 0)
+    last_row, last_column = max(body.last, first), len(columns) - 1
+    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last_row, last_column)})
+    worksheet.repeat_rows(top, header)
     labels = [as_text(column.label) for column in columns]
-    table_name = f"{book.name} {sheet.name.en}"
+    table_name = f"{book.workbook.name} {sheet.name.en}"
     if body.last < first or not add_table(worksheet, table_name, labels, (header, body.last), book.tables):
-        worksheet.autofilter(header, 0, max(body.last, first), len(columns) - 1)
+        worksheet.autofilter(header, 0, last_row, last_column)
     if paper.pages > 1 or sheet.breaks:
         worksheet.repeat_columns(0, repeated - 1)
     tallest = _tallest(body, used, height) if sheet.breaks else 0
@@ -322,13 +328,13 @@ def _write_rows(
     wrapped = [(index, column.width) for index, column in enumerate(columns) if column.wraps]
     styles = [book.styles.cell(column) for column in columns]
     puts = [_put(book, worksheet, column, style) for column, style in zip(columns, styles, strict=True)]
-    body, page = WrittenRows(first - 1), None
+    has_lines, body, page = book.has_head(sheet), WrittenRows(first - 1), None
     for number, row in enumerate(rows, first):
         for index, put in enumerate(puts):
             value = row[index]
             if value is not None:
                 put(number, index, value)
-            elif book.for_paper or sheet.on_one_page:
+            elif has_lines:
                 worksheet.write_blank(number, index, None, styles[index])
         height = max((height_of(str(row[index] or ""), width) for index, width in wrapped), default=0)
         # Some programs do not compute the height of wrapped text.
@@ -381,12 +387,3 @@ def _put(book: Book, worksheet: Worksheet, column: SheetColumn, style: Format) -
     if column.kind == "link":
         return put_link
     return put_text if column.kind == "text" else put_number
-
-
-def _set_up(worksheet: Worksheet, columns: Sequence[SheetColumn], rows: tuple[int, int, int]) -> None:
-    """Freeze and repeat the header. `rows`: the first and last row of the header, and the last
-    row."""
-    top, header, last = rows
-    worksheet.freeze_panes(header + 1, 0)
-    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, len(columns) - 1)})
-    worksheet.repeat_rows(top, header)
