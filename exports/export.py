@@ -15,11 +15,10 @@ import duckdb
 from xlsxwriter.exceptions import XlsxWriterException
 
 from exports.contract import CONTRACT, contract_file, existing_schemas, write_contract
-from exports.flat import write_csv, write_parquet
+from exports.flat import preview_of, write_csv, write_parquet
 from exports.oneroster.check import OneRosterRefused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
-from exports.preview import preview_of
 from exports.ready import BOARD, ONEROSTER, READY, ready_workbooks
 from exports.schema import SCHEMA, Dialect, write_schema
 from exports.site.nightly import WRITTEN, Note, delete_removed_roles, read_note, site_folder, write_note
@@ -257,8 +256,8 @@ class ExportRun:
         rows, preview = write_board(
             self.con, origin, unfinished, options.language, self.cache, names=options.names
         )
-        preview = preview if options.previews else ""
-        return self._dated(BOARD, f"{BOARD}_{school.id}", unfinished, origin.day, rows, preview)
+        shown = preview if options.previews else ""
+        return self._dated(BOARD, f"{BOARD}_{school.id}", unfinished, origin.day, rows, shown)
 
     def _board_of_all(self, together: Sequence[School], label: str) -> Iterator[Written]:
         """Write the page of these schools. Its date is the oldest date of a school."""

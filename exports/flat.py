@@ -1,4 +1,5 @@
-"""Writes one sheet as CSV, for spreadsheet programs, or as Parquet, for other programs.
+"""Writes one sheet as CSV, for spreadsheet programs, or as Parquet, for other programs; and the first rows
+of sheets as Markdown, for logs.
 
 CSV: UTF-8 with a byte order mark, for Excel. Quoted by RFC 4180: an empty text is "", a missing value is
 nothing. The headers are labels. A spreadsheet program runs text that begins like a formula, even if it is
@@ -13,18 +14,22 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from exports.library.words import texts
+from exports.markdown import table, text
 from exports.source import Origin
 from exports.spreadsheet.columns import SheetColumn, sheet_columns
-from exports.spreadsheet.sheets import Language, Sheet
+from exports.spreadsheet.sheets import Language, Sheet, Workbook
+from exports.spreadsheet.styles import shown_as
 from warehouse.age import with_semesters
 from warehouse.csv_cells import safe_cell, safe_text
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
+PREVIEWED_ROWS, PREVIEWED_COLUMNS = 3, 8
 TEXTS = texts("spreadsheet")
 
 
@@ -62,6 +67,30 @@ def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, 
     )
     options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{metadata}}}"
     return _copy(con, sheet.query, origin.parameters(sheet.query), target, options)
+
+
+def preview_of(con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, language: Language) -> str:
+    """The first rows of the sheets with `summary`, as Markdown."""
+    paragraphs = []
+    for sheet in workbook.sheets:
+        if sheet.summary:
+            parameters = origin.parameters(sheet.query)
+            columns = sheet_columns(con, sheet, parameters, language)[:PREVIEWED_COLUMNS]
+            cells = ", ".join(column.cell for column in columns)
+            first_rows = f"SELECT {cells} FROM ({sheet.query}) LIMIT {PREVIEWED_ROWS}"
+            rows = con.execute(first_rows, parameters).fetchall()
+            lines = ([_preview_cell(*pair) for pair in zip(columns, row, strict=True)] for row in rows)
+            paragraphs.append(f"**{text(sheet.name.in_language(language))}**")
+            paragraphs.append(table([column.label for column in columns], lines))
+    return "\n\n".join(paragraphs)
+
+
+def _preview_cell(column: SheetColumn, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return shown_as(column, value)
+    return column.words.get(str(value), str(value))
 
 
 def _copy(
