@@ -77,8 +77,8 @@ def report_text(report: ExtractReport) -> str:
     )
 
 
-def check_report_place(path: Path, *, replace: bool) -> None:
-    """Check the place of a report. Raises ExtractRefused where no report may be written to `path`."""
+def check_report_path(path: Path, *, replace: bool) -> None:
+    """Check the path of a report. Raises ExtractRefused where no report may be written to `path`."""
     if path.suffix != SUFFIX:
         raise ExtractRefused(f"{path}: a report is a JSON file; name it *{SUFFIX}")
     if path.exists() and not replace:

@@ -81,7 +81,7 @@ def write_extract(
         reports: Measures what single students are to be found by.
 
     Raises ExtractRefused, PublicationBroken, duckdb.Error, OSError."""
-    check_place(path, replace=replace)
+    check_extract_path(path, replace=replace)
     with workspace(path.parent) as scratch:
         unfinished = scratch / f"extract{SUFFIX}"
         with _opened(published, scratch / "spill") as con:
@@ -107,8 +107,8 @@ def write_extract(
     return Extract(path, rows, count, report)
 
 
-def check_place(path: Path, *, replace: bool) -> None:
-    """Check the place of an extract. Raises ExtractRefused where no extract may be written to `path`."""
+def check_extract_path(path: Path, *, replace: bool) -> None:
+    """Check the path of an extract. Raises ExtractRefused where no extract may be written to `path`."""
     if path.suffix != SUFFIX:
         raise ExtractRefused(f"{path}: an extract is a DuckDB file; name it *{SUFFIX}")
     if path.is_symlink():

@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 
 from exports.extracts.plan import ExtractRefused, ExtractRequest, ExtractTable
-from exports.extracts.report import check_report_place, report_text
-from exports.extracts.write import check_place, planned, write_extract
+from exports.extracts.report import check_report_path, report_text
+from exports.extracts.write import check_extract_path, planned, write_extract
 from pipelines.cli.terminal.display import USAGE, fail, print_line
 from pipelines.cli.terminal.rows import print_rows
 from pipelines.publication.published_file import why_unreadable
@@ -46,9 +46,9 @@ def run_extract(
         if dry_run:
             _show(planned(published, request, settings.home / "scratch"))
             return 0
-        check_place(path, replace=replace)
+        check_extract_path(path, replace=replace)
         if report_path is not None:
-            check_report_place(report_path, replace=replace)
+            check_report_path(report_path, replace=replace)
         name = key_name or f"{now():%Y%m%d}-{secrets.token_hex(4)}"
         extract = write_extract(
             published,

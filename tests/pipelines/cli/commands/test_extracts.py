@@ -413,7 +413,7 @@ def test_a_disk_without_hard_links_is_good_enough(
     assert is_extract(path) and stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
     # Somebody else was there while the extract was made.
-    monkeypatch.setattr("exports.extracts.write.check_place", lambda *_, **__: None)
+    monkeypatch.setattr("exports.extracts.write.check_extract_path", lambda *_, **__: None)
     before = path.read_bytes()
     with pytest.raises(ExtractRefused, match="exists already"):
         write_extract(source, request, path, b"k" * 32, "k")
