@@ -26,7 +26,7 @@ from exports.site.sections import SITE, WORKBOOK, Pages, Role
 from exports.source import Origin, School, open_source, origins, schools
 from exports.spreadsheet.columns import Unlabelled
 from exports.spreadsheet.sheets import Format, Language, Workbook
-from exports.spreadsheet.writer import TooLarge, write_workbook
+from exports.spreadsheet.writer import SheetTooLarge, write_workbook
 from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
 from warehouse.files import put_in_place, unusable, without_separators, workspace
@@ -44,7 +44,7 @@ ALL_SCHOOLS = "all schools"
 #: Ids of schools in the name of a file.
 MOST_IDS = 20
 #: Errors that stop a file, but not the others.
-FAILURES = (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed, OneRosterRefused, Unlabelled)
+FAILURES = (duckdb.Error, OSError, XlsxWriterException, SheetTooLarge, Exposed, OneRosterRefused, Unlabelled)
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,12 @@ NOTHING = "—"
 Put = Callable[[int, int, Any], object]
 
 
-class TooLarge(Exception):
+class SheetTooLarge(Exception):
     """A table that is too large for a workbook."""
 
-    def __init__(self, table: str, what: str) -> None:
+    def __init__(self, table: str, size: str) -> None:
         super().__init__(
-            f"{table} has {what}, which is too much for a spreadsheet: export it with --format csv or parquet"
+            f"{table} has {size}, which is too much for a spreadsheet: export it with --format csv or parquet"
         )
 
 
@@ -116,7 +116,7 @@ def write_workbook(
     """Write a workbook for the school of `origin` to `target`, with temporary files beside it. Returns its
     sheets with their rows.
 
-    Raises TooLarge."""
+    Raises SheetTooLarge."""
     file = xlsxwriter.Workbook(
         str(target), {**DEFAULTS, "constant_memory": True, "tmpdir": str(target.parent)}
     )
@@ -134,7 +134,7 @@ def write_workbook(
     try:
         file.close()
     except FileSizeError as error:
-        raise TooLarge(title, "more than 4 GB") from error
+        raise SheetTooLarge(title, "more than 4 GB") from error
     return book.sheets
 
 
@@ -143,7 +143,7 @@ def _write_sheet(book: Book, sheet: Sheet) -> None:
     columns = sheet_columns(book.con, sheet, parameters, book.language)
     title = book.text(sheet.name)
     if len(columns) > MAX_COLUMNS:
-        raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
+        raise SheetTooLarge(title, f"more than {MAX_COLUMNS:,} columns")
     # The last value of each row is its page, which is not shown.
     page = quoted(sheet.breaks) if sheet.breaks else "NULL"
     cells = ", ".join((*(column.cell for column in columns), page))
@@ -170,7 +170,7 @@ def _write_sheet(book: Book, sheet: Sheet) -> None:
         if following is None:
             return
         rows = chain([following], rows)
-    raise TooLarge(title, f"more than {MAX_PARTS * MAX_ROWS:,} rows")
+    raise SheetTooLarge(title, f"more than {MAX_PARTS * MAX_ROWS:,} rows")
 
 
 def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
