@@ -14,20 +14,32 @@ student_groups as (
     from {{ ref('due_roll_group') }}
     where period = 'last' and state = 'unrecorded'
     group by all
+),
+
+classes as (
+    select
+        rolls.school_id,
+        rolls.course_class_id,
+        rolls.teacher_names,
+        case
+            when contains(rolls.class_name, rolls.course_name) then rolls.class_name
+            else concat_ws(' ', rolls.course_name, rolls.class_name)
+        end as course_class,
+        any_value(student_groups.cohort_keys) as cohort_keys,
+        any_value(student_groups.admin_class_keys) as admin_class_keys,
+        list_sort(list(distinct {'date': rolls.date, 'lesson': rolls.lesson})) as lessons,
+        -count(distinct (rolls.date, rolls.lesson)) as most_first
+    from rolls
+    left join student_groups using (school_id, course_class_id)
+    group by rolls.school_id, rolls.course_class_id, rolls.course_name, rolls.class_name, rolls.teacher_names
 )
 
 select
-    rolls.school_id,
-    rolls.course_class_id,
-    rolls.teacher_names,
-    case
-        when contains(rolls.class_name, rolls.course_name) then rolls.class_name
-        else concat_ws(' ', rolls.course_name, rolls.class_name)
-    end as course_class,
-    any_value(student_groups.cohort_keys) as cohort_keys,
-    any_value(student_groups.admin_class_keys) as admin_class_keys,
-    list_sort(list(distinct {'date': rolls.date, 'lesson': rolls.lesson})) as lessons,
-    -count(distinct (rolls.date, rolls.lesson)) as most_first
-from rolls
-left join student_groups using (school_id, course_class_id)
-group by rolls.school_id, rolls.course_class_id, rolls.course_name, rolls.class_name, rolls.teacher_names
+    *,
+    array_to_string(
+        list_transform(lessons, lambda roll: strftime(roll.date, '%a %d %b') || ' lesson ' || roll.lesson), ', '
+    ) as lessons_en,
+    array_to_string(
+        list_transform(lessons, lambda roll: month(roll.date) || '月' || day(roll.date) || '日第' || roll.lesson || '节'), '、'
+    ) as lessons_zh
+from classes

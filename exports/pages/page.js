@@ -1,0 +1,167 @@
+"use strict";
+// What all pages do: language, age of the data, and tables that are searched, sorted, narrowed and downloaded.
+window.campus = (() => {
+  const root = document.documentElement, embedded = document.getElementById("data");
+  const data = embedded ? JSON.parse(embedded.textContent) : {};
+  const age = data.age ?? window.campusAge;
+  const language = () => root.dataset.language;
+  const store = { get: () => { try { return localStorage.getItem("language"); } catch { return null; } },
+    set: (code) => { try { localStorage.setItem("language", code); } catch { /* A private window remembers nothing. */ } } };
+  const switcher = document.getElementById("language"), title = document.querySelector("title");
+  const element = (tag, name, ...children) => {
+    const created = document.createElement(tag);
+    if (name) created.className = name;
+    created.append(...children);
+    return created;
+  };
+
+  function show(code) {
+    root.dataset.language = root.lang = code;
+    root.dataset.title = document.title = title.dataset[code];
+    switcher.textContent = code === "zh" ? "English" : "中文";
+    switcher.lang = code === "zh" ? "en" : "zh";
+    if (!age) return;
+    document.getElementById("as-of").textContent = age.as_of || "—";
+    const days = Math.floor((Date.now() - Date.parse(age.moment)) / 864e5), old = document.getElementById("old");
+    old.hidden = !(days >= age.old_days);
+    old.textContent = age.old[code].replace("{}", days);
+    document.getElementById("alarms").replaceChildren(...age.alarms.map((alarm) => element("p", "alarm", alarm[code])));
+  }
+  switcher.addEventListener("click", () => {
+    const code = language() === "zh" ? "en" : "zh";
+    store.set(code);
+    show(code);
+    tables.forEach((table) => table.narrow());
+  });
+  show(["en", "zh"].includes(store.get()) ? store.get() : language());
+
+  // The state of the tables stands in the address, such as #t1=wang&t1.sort=-3&t1.level=预警, so that a link keeps it.
+  const state = new URLSearchParams(location.hash.slice(1));
+  function remember(name, value) {
+    if (value) state.set(name, value); else state.delete(name);
+    history.replaceState(null, "", `#${state}`);
+  }
+
+  // A cell's text in the language of the page, and the value that sorts it: the place of its code, a number, or the text.
+  const text = (cell) => {
+    const pair = cell.querySelector(`:scope .${language()}`);
+    return (pair && cell.querySelectorAll(".zh").length === 1 ? pair : cell).textContent.trim();
+  };
+  const key = (cell) => {
+    if (cell.dataset.sort) return Number(cell.dataset.sort);
+    const words = text(cell), digits = words.replaceAll(",", "").replace(/%$/, "");
+    return digits === "" || Number.isNaN(Number(digits)) ? words : Number(digits);
+  };
+  const compare = (one, two) => (typeof one === "number" && typeof two === "number" ? one - two
+    : String(one).localeCompare(String(two), "zh-CN", { numeric: true }));
+  const isEmpty = (value) => value === "—" || value === "";
+
+  // CSV for spreadsheet programs: text that begins like a formula gets a ' before it.
+  const isFormula = (words) => /^['\s\u200b\ufeff"|;]*[=+\-@＝＋－＠]/.test(words) && !/^[+\-][\d,]{1,9}(\.\d+)?%?$/.test(words);
+  const field = (words) => `"${(isFormula(words) ? `'${words}` : words).replaceAll('"', '""')}"`;
+
+  function prepare(tools) {
+    const table = document.getElementById(tools.dataset.rows), body = table.tBodies[0], rows = [...body.rows];
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    const input = tools.querySelector("input"), count = tools.querySelector("[role=status]"), all = tools.querySelector(".all");
+    const texts = rows.map((row) => `${row.textContent} ${row.dataset.find || ""}`.toLowerCase());
+    const columns = heads.map((head, place) => ({ place, head, name: `${table.id}.${head.dataset.column}` }));
+    const prepared = { table, filters: [], narrow, fits: rows.length, visible: rows.length };
+    let most = Number(table.dataset.most) || Infinity;
+    tools.hidden = false;
+
+    // Shows the rows with all words of the text (in any column, or in what the row is found by besides) and with the values of
+    // columns that the address names, as far as the filters of the page let them.
+    function narrow() {
+      const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+      const values = columns.filter(({ name }) => state.has(name));
+      const isOf = (cell, value) => [cell, ...cell.querySelectorAll("span")].some((inside) => inside.textContent.trim() === value);
+      const fits = new Map(rows.map((row, place) => [row, words.every((word) => texts[place].includes(word))
+        && values.every((column) => isOf(row.cells[column.place], state.get(column.name)))
+        && prepared.filters.every((filter) => filter(row))]));
+      prepared.fits = rows.filter((row) => fits.get(row)).length;
+      prepared.visible = 0;
+      [...body.rows].forEach((row) => {
+        row.hidden = !fits.get(row) || (prepared.visible >= most && !row.matches(".picked"));
+        prepared.visible += !row.hidden;
+      });
+      const total = words.length || values.length ? rows.length : prepared.fits;
+      count.textContent = prepared.visible < total ? `${prepared.visible} / ${total}` : "";
+      if (all) all.hidden = prepared.visible >= prepared.fits;
+      tools.querySelectorAll(".chosen").forEach((button) => button.remove());
+      count.after(...values.map(({ head, name }) => {
+        const button = element("button", "chosen", `${text(head)}: ${state.get(name)} ×`);
+        button.type = "button";
+        button.addEventListener("click", () => { remember(name, ""); narrow(); heads[0].querySelector("button").focus(); });
+        return button;
+      }));
+    }
+    input?.addEventListener("input", () => { remember(table.id, input.value); narrow(); });
+    all?.addEventListener("click", () => {
+      const hidden = [...body.rows].filter((row) => row.hidden);
+      most = Infinity;
+      narrow();
+      // The button is gone: the keyboard goes on at the first row that it has shown.
+      const first = hidden.find((row) => !row.hidden);
+      first.tabIndex = -1;
+      first.focus();
+    });
+
+    // Sorts by a column: up, down, then as the page has it. Cells without a value stay last.
+    function sort(column, down) {
+      heads.forEach((head, place) => head.setAttribute("aria-sort", place !== column ? "none" : down ? "descending" : "ascending"));
+      const keys = new Map(column === null ? [] : rows.map((row) => [row, key(row.cells[column])]));
+      const order = (one, two) => isEmpty(keys.get(one)) - isEmpty(keys.get(two))
+        || (down ? -1 : 1) * compare(keys.get(one), keys.get(two));
+      body.append(...(column === null ? rows : [...rows].sort(order)));
+      narrow();
+    }
+    heads.forEach((head, column) => {
+      const button = element("button", "", ...head.childNodes);
+      button.type = "button";
+      head.append(button);
+      button.addEventListener("click", () => {
+        const next = { none: "ascending", ascending: "descending", descending: "none" }[head.getAttribute("aria-sort") || "none"];
+        sort(next === "none" ? null : column, next === "descending");
+        remember(`${table.id}.sort`, next === "none" ? "" : `${next === "descending" ? "-" : ""}${column + 1}`);
+      });
+    });
+    prepared.follow = () => {
+      if (input) input.value = state.get(table.id) || "";
+      const sorted = Number(state.get(`${table.id}.sort`));
+      if (Number.isInteger(sorted) && heads[Math.abs(sorted) - 1]) sort(Math.abs(sorted) - 1, sorted < 0); else narrow();
+    };
+
+    const download = tools.querySelector("a[download]"), workbook = tools.querySelector(".workbook");
+    download.addEventListener("click", () => {
+      const lines = [heads, ...[...body.rows].filter((row) => !row.hidden).map((row) => [...row.cells])];
+      const csv = lines.map((cells) => cells.map((cell) => field(text(cell))).join(",")).join("\r\n");
+      download.href = `data:text/csv;charset=utf-8,${encodeURIComponent(`\ufeff${csv}\r\n`)}`;
+    });
+    const file = window.campusWorkbooks?.[root.dataset.page];
+    if (workbook && file) {
+      workbook.href = encodeURIComponent(file);
+      workbook.hidden = false;
+    }
+    return prepared;
+  }
+
+  // Phones show the newest weeks first: above the earlier ones, and the right end of a chart.
+  if (matchMedia("(max-width: 760px)").matches) {
+    document.querySelectorAll("table[data-newest]").forEach(({ tBodies: [body] }) => body.append(...[...body.rows].reverse()));
+    document.querySelectorAll(".scroll:has(> .chart)").forEach((region) => { region.scrollLeft = region.scrollWidth; });
+  }
+  const tables = [...document.querySelectorAll(".tools")].map(prepare);
+  tables.forEach((table) => table.follow());
+  // A link on the page changes the state, such as the link of a figure to the students behind it.
+  window.addEventListener("hashchange", () => {
+    if (!location.hash.includes("=")) return;
+    const next = new URLSearchParams(location.hash.slice(1));
+    [...state.keys()].forEach((name) => state.delete(name));
+    next.forEach((value, name) => state.set(name, value));
+    tables.forEach((table) => table.follow());
+    const heading = document.getElementById(`h-${[...next.keys()][0].split(".")[0]}`);
+    if (heading) { heading.tabIndex = -1; heading.focus(); heading.scrollIntoView(); }
+  });
+  return { data, element, language, state, remember, switcher, tables };
+})();
