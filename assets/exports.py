@@ -11,8 +11,7 @@ from assets.shared import markdown
 from assets.shared.partitions import PUBLISHED_SCHOOLS
 from exports.export import Failed, Options, Written, export
 from exports.ready import BOARD
-from exports.site.nightly import READERS, WRITTEN, pages_in
-from exports.site.sections import SITE
+from exports.site.folders import READERS, SITE, WRITTEN, pages_in
 from warehouse.published.shards import Published
 
 

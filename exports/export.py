@@ -19,10 +19,20 @@ from exports.flat import preview_of, write_csv, write_parquet
 from exports.oneroster.check import OneRosterRefused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
+from exports.pages.sections import Pages
 from exports.ready import BOARD, ONEROSTER, READY, ready_workbooks
 from exports.schema import SCHEMA, Dialect, write_schema
-from exports.site.nightly import WRITTEN, Note, delete_removed_roles, read_note, site_folder, write_note
-from exports.site.sections import SITE, WORKBOOK, Pages, Role
+from exports.site.folders import (
+    SITE,
+    WORKBOOK,
+    WRITTEN,
+    Note,
+    Role,
+    delete_removed_roles,
+    read_note,
+    site_folder,
+    write_note,
+)
 from exports.source import Origin, School, open_source, origins, schools
 from exports.spreadsheet.columns import Unlabelled
 from exports.spreadsheet.sheets import Format, Language, Workbook
@@ -248,10 +258,10 @@ class ExportRun:
 
     def _board(self, school: School) -> Written:
         # Only the board needs its libraries, which take a second to load.
-        from exports.board.page import write_board
-        from exports.board.words import SOURCES
+        from exports.board.data import BOARD as board_data
+        from exports.board.school import write_board
 
-        options, origin = self.options, self._origin(school).made_of(SOURCES)
+        options, origin = self.options, self._origin(school).made_of(board_data.sources)
         unfinished = self.scratch / "unfinished.html"
         rows, preview = write_board(
             self.con, origin, unfinished, options.language, self.cache, names=options.names
@@ -261,10 +271,10 @@ class ExportRun:
 
     def _board_of_all(self, together: Sequence[School], label: str) -> Iterator[Written]:
         """Write the page of these schools. Its date is the oldest date of a school."""
-        from exports.board.schools.page import write_board_of_all
-        from exports.board.words import SOURCES
+        from exports.board.data import BOARD as board_data
+        from exports.board.schools import write_board_of_all
 
-        sources = [origin.made_of(SOURCES) for origin in origins(self.con, self.proven, together).values()]
+        sources = [origin.made_of(board_data.sources) for origin in origins(self.con, self.proven, together).values()]
         unfinished = self.scratch / "unfinished.html"
         rows = write_board_of_all(self.con, sources, unfinished, self.options.language, self.cache)
         yield self._dated(BOARD, f"{BOARD}_{label}", unfinished, min(origin.day for origin in sources), rows)
@@ -313,7 +323,7 @@ class ExportRun:
 
         def write_board_page(path: Path, pages: Pages) -> bool:
             # The board's libraries take memory that the pages need before.
-            from exports.board.page import write_board
+            from exports.board.school import write_board
 
             unfinished = self.scratch / "unfinished.html"
             linked = pages if options.names else None

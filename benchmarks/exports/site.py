@@ -22,7 +22,7 @@ from typing import get_args
 
 from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
-from exports.site.sections import Role
+from exports.site.folders import Role
 from tests.kits.servers.browser import browser
 from warehouse.lake.delta import Lake
 

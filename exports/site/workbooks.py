@@ -3,7 +3,6 @@ the others are the sections of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,26 +11,24 @@ import duckdb
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import make_sheet, sheets_of
 from exports.library.words import texts, untranslated
+from exports.site.folders import READERS, SITE, WRITTEN, Role
 from exports.site.kinds import kinds
-from exports.site.nightly import READERS, WRITTEN
-from exports.site.readers import readers_of
-from exports.site.sections import SITE, PageKind, Role
-from exports.site.write import (
+from exports.site.readers import (
+    OF_ROLE,
     WORKBOOKS_NOTE,
     delete_other_readers,
     delete_other_workbooks,
     file_names,
-    titles_of,
+    readers_of,
     write_manifest,
+    write_workbooks_script,
 )
+from exports.site.write import titles_of
 from exports.source import Origin
 from exports.spreadsheet.sheets import Chart, Language, Workbook
 from exports.spreadsheet.writer import write_workbook
 from exports.suppression import refuse_exposed
 from warehouse.files import put_in_place, write_text
-
-#: The pages of a role that have a workbook. The head has the workbooks of the whole school.
-OF_ROLE: Mapping[Role, PageKind] = {"class-teacher": "class", "teacher": "course"}
 
 
 def write_workbooks(
@@ -94,6 +91,7 @@ def write_workbooks(
             write_workbook(con, of_class, replace(of_classes, pages=(key,)), unfinished, language)
             put_in_place(unfinished, of_reader / name)
             written += 1
+        write_workbooks_script(folder / role / str(reader.teacher_id), reader.pages, titles)
     write_manifest(folder / role, role, readers)
     write_text(folder / role / WORKBOOKS_NOTE, origin.generation)
     return {READERS: len(readers), WRITTEN: written}

@@ -12,7 +12,7 @@ from assets.publication.models import PUBLISHED
 from assets.publication.shards import DISTRICT
 from assets.shared.dagster_private import AssetJob
 from assets.shared.partitions import PUBLISHED_SCHOOLS
-from exports.site.sections import SITE
+from exports.site.folders import SITE
 from exports.source import schools
 from pipelines.cli.actions.export import export_options
 from pipelines.district.queues import FOR_BUILDS

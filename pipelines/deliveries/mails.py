@@ -12,10 +12,8 @@ import duckdb
 
 from campus.files.table_file import TableError
 from exports.export import Failed, export
-from exports.site.nightly import site_folder
-from exports.site.readers import Reader, readers_of
-from exports.site.sections import WORKBOOK, Role
-from exports.site.workbooks import OF_ROLE
+from exports.site.folders import WORKBOOK, Role, site_folder
+from exports.site.readers import OF_ROLE, Reader, readers_of
 from exports.site.write import titles_of
 from exports.source import schools
 from exports.spreadsheet.sheets import Words

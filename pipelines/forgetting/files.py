@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exports.extracts.write import SUFFIX, is_extract
-from exports.site.nightly import site_folder
+from exports.site.folders import site_folder
 from loading.connection.outage import NOTE
 from pipelines.assistant.log import FOLDER as ASSISTANT
 from pipelines.notices.notice import SENT_FILE

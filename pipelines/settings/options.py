@@ -26,7 +26,7 @@ from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
 from exports.oneroster.standard import Version
 from exports.ready import BOARD, READY
-from exports.site.sections import Role
+from exports.site.folders import Role
 from exports.spreadsheet.sheets import Format, Language
 from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings

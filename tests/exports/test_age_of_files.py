@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl.cell import Cell
 
-from exports.board.words import BOARD, TEXTS
+from exports.board.data import BOARD
 from exports.source import Loads
 from exports.spreadsheet.sheets import Words
 from tests.kits.exports.published_file import ORIGIN, exported, publish
@@ -224,7 +224,10 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
     panels = [(panel.title, panel.tables) for panel in BOARD.panels.values()]
-    alarm = origin.alarm(TEXTS["failed"], dict.fromkeys(origin.age.failed, ()), TEXTS["affected"], panels)
+    panels += [(data.name, data.tables) for data in BOARD.lists.values()]
+    alarm = origin.alarm(
+        BOARD.texts["failed"], dict.fromkeys(origin.age.failed, ()), BOARD.texts["affected"], panels
+    )
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exports.board.bundle import bundle
 from exports.export import Failed, Options, Unknown, Written, export
 from exports.flat import write_csv
+from exports.pages.render import bundle
 from exports.source import distinct_names
 from exports.spreadsheet.sheets import Column, Format, Sheet, Words
 from tests.kits.exports.published_file import ANY, ORIGIN, exported, publish
@@ -403,6 +403,6 @@ def test_a_disk_that_may_only_be_read_has_the_script_of_the_board_made_each_time
     def refused(*_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("exports.board.bundle.write_text", refused)
-    monkeypatch.setattr("exports.board.bundle._bundle", lambda: "/* made */")
+    monkeypatch.setattr("exports.pages.render.write_text", refused)
+    monkeypatch.setattr("exports.pages.render._bundle", lambda: "/* made */")
     assert bundle(tmp_path / "cache") == "/* made */"

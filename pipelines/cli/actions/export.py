@@ -12,8 +12,7 @@ from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, expor
 from exports.oneroster.write import Content
 from exports.ready import ONEROSTER
 from exports.schema import Dialect
-from exports.site.nightly import READERS, WRITTEN, pages_in
-from exports.site.sections import SITE, WORKBOOK, Role
+from exports.site.folders import READERS, SITE, WORKBOOK, WRITTEN, Role, pages_in
 from exports.source import schools as published_schools
 from exports.spreadsheet.sheets import Format
 from pipelines.cli.terminal.display import fail, print_error, print_line

@@ -6,7 +6,7 @@ from typing import cast, get_args
 import click
 
 from exports.schema import SCHEMA, Dialect
-from exports.site.sections import SITE, WORKBOOK, Role
+from exports.site.folders import SITE, WORKBOOK, Role
 from exports.spreadsheet.sheets import Format
 from pipelines.cli.command_options import SCHOOLS, check_parent_folder
 from pipelines.cli.command_settings import read_settings, settings_for_writing

@@ -6,10 +6,16 @@ from datetime import datetime, timedelta
 import duckdb
 import pytest
 
-from exports.board.schools.facts import Facts
-from exports.board.schools.page import reasons_by_school, spread, with_quartiles
-from exports.board.schools.reasons import Quartiles, quartiles, urgency
-from exports.board.schools.words import MOST_NAMES, listed
+from exports.board.comparison import (
+    Facts,
+    Quartiles,
+    quartiles,
+    reasons_by_school,
+    spread,
+    urgency,
+    with_quartiles,
+)
+from exports.board.data import MOST_NAMES, listed
 from exports.source import Origin, School
 from exports.spreadsheet.sheets import Figure, Words
 from warehouse.age import STALE, Age

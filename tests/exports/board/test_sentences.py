@@ -5,8 +5,7 @@ from datetime import date, datetime
 
 import pytest
 
-from exports.board.age import alarms
-from exports.board.words import TEXTS
+from exports.board.data import BOARD, alarms
 from exports.figures import present_figure
 from exports.source import Loads, Origin, School
 from exports.spreadsheet import about
@@ -36,7 +35,7 @@ def test_a_rate_and_a_count_say_their_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [TEXTS["failed"], TEXTS["never"], about.TEXTS["failed"], about.TEXTS["never"]]
+    "words", [BOARD.texts["failed"], BOARD.texts["never"], about.TEXTS["failed"], about.TEXTS["never"]]
 )
 def test_an_alarm_without_parts_names_none(words: Words) -> None:
     loads = Loads((STANDING,), {"marts.a": frozenset({"scores"})}, {"devices": Words("Devices", "设备")})

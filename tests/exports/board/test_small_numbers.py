@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from exports.board.schools.facts import SMALLEST, Facts, level_rows, share_of_level, without_small_subjects
-from exports.board.schools.page import bands_together
+from exports.board.comparison import Facts, level_rows, share_of_level, together, without_small_subjects
+from warehouse.privacy import SMALL_GROUP
 
 
 def band(school: int, subject: str, name: str, grades: int) -> dict[str, Any]:
@@ -15,16 +15,16 @@ def levels(at_risk: int, warning: int, judged: int) -> dict[str, Any]:
 
 
 def test_a_subject_with_few_grades_has_no_bands() -> None:
-    few = [band(1, "Art", "A", SMALLEST - 2), band(1, "Art", "B", 1)]
-    many = [band(1, "Music", "A", 1), band(1, "Music", "B", 4), band(2, "Art", "A", SMALLEST)]
+    few = [band(1, "Art", "A", SMALL_GROUP - 2), band(1, "Art", "B", 1)]
+    many = [band(1, "Music", "A", 1), band(1, "Music", "B", 4), band(2, "Art", "A", SMALL_GROUP)]
     assert without_small_subjects([*few, *many]) == many
 
 
 def test_bands_of_all_schools_leave_out_hidden_ones() -> None:
     """Otherwise the hidden grades would be the difference to the schools that are shown."""
     shown = without_small_subjects([band(1, "Art", "A", 6), band(2, "Art", "A", 3), band(3, "Art", "A", 5)])
-    [together] = bands_together(shown)
-    assert (together["subject"], together["band"], together["grades"]) == ("Art", "A", 11)
+    [row] = together(shown, ("subject", "band", "place"), "grades")
+    assert (row["subject"], row["band"], row["grades"]) == ("Art", "A", 11)
 
 
 def test_quartiles_do_not_show_hidden_numbers() -> None:

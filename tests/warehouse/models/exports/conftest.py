@@ -11,3 +11,12 @@ from tests.kits.servers.browser import Page, browser
 def window() -> Iterator[Page]:
     with browser() as page:
         yield page
+
+
+@pytest.fixture(autouse=True)
+def forget_language(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pages remember the language that a reader chose."""
+    yield
+    if "window" in request.fixturenames:
+        page: Page = request.getfixturevalue("window")
+        page.command("Storage.clearDataForOrigin", {"origin": "file:///", "storageTypes": "local_storage"})

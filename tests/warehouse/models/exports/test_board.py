@@ -11,10 +11,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.rows import Rows, chart_rows
-from exports.board.words import BOARD
+from exports.board.charts import Rows
+from exports.board.data import BOARD
+from exports.board.school import chart_rows
 from exports.export import Options, Written, export
 from exports.figures import WHOLE, figures, figures_by_group
+from exports.library.view_rows import ViewRows, read_rows
 from exports.source import School
 from exports.spreadsheet.sheets import Figure
 from tests.kits.models.builds import Build
@@ -24,7 +26,7 @@ from tests.kits.servers.browser import BROWSER, DRIVER, ENTER, Page, open_board
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1"""
 SCHOOLS = (SCHOOL, 2)
 NAMED, EMPTY = "九中", 9
-TALKS, TEACHERS = BOARD.most["talks"], BOARD.most["untaken"]
+TALKS, ROLLS = BOARD.lists["talks"].most, BOARD.lists["untaken"].most
 #: Classes of the second school, each of a cohort of its own, all called the same.
 MANY = 24
 #: How many shapes each chart has, and what one shows as text.
@@ -32,7 +34,7 @@ DRAWN = """
     return [...document.querySelectorAll('.drawing')].map(
         place => [place.dataset.chart, place.querySelectorAll('svg path').length])
 """
-TEXTS = "return [...document.querySelectorAll('#chart-{} svg text')].map(t => t.textContent)"
+TEXTS = "return [...document.querySelectorAll('#section-{} svg text')].map(t => t.textContent)"
 
 pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 
@@ -123,7 +125,7 @@ def test_a_class_narrows_the_other_charts_by_mouse_and_keyboard(
     assert page.run(TEXTS.format("lessons")) == before
     # By the chart itself, as by a click on it.
     page.run(
-        "const bar = document.querySelector('#chart-levels svg .mark-rect path');"
+        "const bar = document.querySelector('#section-levels svg .mark-rect path');"
         "const at = bar.getBoundingClientRect();"
         "const where = {bubbles: true, clientX: at.x + at.width / 2, clientY: at.y + at.height / 2};"
         "for (const kind of ['mousedown', 'mouseup', 'click']) bar.dispatchEvent(new MouseEvent(kind, where))"
@@ -147,19 +149,32 @@ def test_tiles_and_lists_follow_a_class(window: Page, pages: dict[str, Path], pu
                 "s.dispatchEvent(new Event('change'))"
             )
         assert _tiles(page) == _shown(said[kind, key])
-        assert (
-            _seen(page, "talks")
-            == [name_of(row) for row in drawn["talks"] if key in (row["key"], row["cohort"])][:TALKS]
-        )
-        taught = [
-            row for row in drawn["untaken"] if key in (*(row["classes"] or ()), *(row["cohorts"] or ()))
+        talks = [
+            row for row in talks_of(published) if key in map(str, (row["admin_class_id"], row["cohort_id"]))
         ]
-        assert len(_seen(page, "untaken")) == min(len({row["teacher_names"] for row in taught}), TEACHERS)
+        assert _seen(page, "talks") == [row["student"] for row in talks][:TALKS]
+        taught = [
+            row
+            for row in rolls_of(published)
+            if key in (*(row["admin_class_keys"] or ()), *(row["cohort_keys"] or ()))
+        ]
+        assert len(_seen(page, "untaken")) == min(len(taught), ROLLS)
 
 
-def name_of(row: dict[str, Any]) -> str:
-    """What the board calls a student."""
-    return str(row["name"])
+def talks_of(published: Path) -> list[dict[str, Any]]:
+    """The students to talk to, in the order of the board."""
+    view = ViewRows(
+        view="student_standing",
+        condition="is_shown AND level IN ('at_risk', 'warning')",
+        order=("is_old", "attention_order", "student_id"),
+    )
+    with duckdb.connect(str(published), read_only=True) as con:
+        return read_rows(con, view, [SCHOOL])
+
+
+def rolls_of(published: Path) -> list[dict[str, Any]]:
+    with duckdb.connect(str(published), read_only=True) as con:
+        return read_rows(con, ViewRows(view="roll_to_take"), [SCHOOL])
 
 
 def _tiles(page: Page) -> list[list[str]]:
@@ -184,8 +199,8 @@ def _shown(figures: tuple[Figure, ...]) -> list[list[str]]:
 def _seen(page: Page, section: str) -> list[str]:
     """The names that a list shows."""
     names: list[str] = page.run(
-        f"return [...document.querySelectorAll('#{section} li')].filter(one => !one.hidden)"
-        ".map(one => one.querySelector('b').innerText.trim())"
+        f"return [...document.querySelectorAll('#{section} tbody tr')].filter(row => !row.hidden)"
+        ".map(row => row.cells[0].innerText.trim())"
     )
     return names
 
@@ -198,18 +213,17 @@ def test_a_student_is_named_with_the_cohort_and_the_class(
         drawn = chart_rows(con, School(SCHOOL, "S"))
     names = {group["key"]: group["name"] for group in drawn["groups"]}
     page = open_board(window, pages[str(SCHOOL)])
-    of = page.run("return [...document.querySelectorAll('#talks .class')].map(one => one.textContent)")
-    assert of == [names[row["key"]] for row in drawn["talks"]]
+    of = page.run("return [...document.querySelectorAll('#talks tbody tr')].map(r => r.cells[1].textContent)")
+    assert of == [names[str(row["admin_class_id"])] for row in talks_of(published)]
     assert all(group["cohort_name"] and group["cohort_name"] in group["name"] for group in drawn["groups"])
 
 
 def test_rolls_not_taken_name_who_has_to_take_them(published: Path, tmp_path: Path) -> None:
     """As many lessons as the tile says, each with its teacher; without names if a setting says so."""
     with duckdb.connect(str(published), read_only=True) as con:
-        drawn = chart_rows(con, School(SCHOOL, "S"))
         [rolls] = [figure for figure in figures(con, SCHOOL) if figure.name == "rolls"]
         by_group = figures_by_group(con, SCHOOL)
-    untaken = drawn["untaken"]
+    untaken = rolls_of(published)
     assert sum(len(row["lessons"]) for row in untaken) == rolls.number > 0
     teachers = {row["teacher_names"] for row in untaken} - {None}
     for names in (True, False):
@@ -219,10 +233,45 @@ def test_rolls_not_taken_name_who_has_to_take_them(published: Path, tmp_path: Pa
         assert all((teacher in page) == names for teacher in teachers)
     of_classes = {group: tiles[2].number for group, tiles in by_group.items() if group[0] == "class"}
     for (_, key), number in of_classes.items():
-        assert number == sum(len(row["lessons"]) for row in untaken if key in (row["classes"] or ()))
+        assert number == sum(len(row["lessons"]) for row in untaken if key in (row["admin_class_keys"] or ()))
     # DuckDB's threads decide nothing: two boards of the same rows are the same.
     assert [*by_group] == [WHOLE, *sorted(by_group.keys() - {WHOLE})]
-    assert all(row["classes"] == sorted(row["classes"]) for row in untaken if row["classes"])
+    classes = [row["admin_class_keys"] for row in untaken if row["admin_class_keys"]]
+    assert classes and all(keys == sorted(keys) for keys in classes)
+
+
+def test_the_absent_are_listed_by_class_without_phones(window: Page, published: Path, tmp_path: Path) -> None:
+    """With names only where a setting allows them, narrowed by class, and nobody where nobody was absent."""
+    file = Path(shutil.copy(published, tmp_path / "campus.duckdb"))
+    view = ViewRows(view="absence", condition="is_shown", order=("-date", "class_title", "student_id"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE core.fct_attendance SET is_absent = true WHERE school_id = $1", [SCHOOL])
+        absent = read_rows(con, view, [SCHOOL])
+        phones = {row["phones"] for row in absent} - {None}
+    assert absent
+    for names in (True, False):
+        [end] = export(file, ["board"], [SCHOOL], Options(tmp_path, names=names))
+        assert isinstance(end, Written)
+        page = open_board(window, end.path)
+        students = page.run(
+            "return [...document.querySelectorAll('#absent tbody tr')].map(row => row.cells[1].innerText)"
+        )
+        expected = {row["student"] for row in absent} if names else {"学生1"}
+        assert len(students) == len(absent) and expected <= set(students)
+        text = end.path.read_text(encoding="utf-8")
+        assert not [phone for phone in phones if phone in text]
+    group = absent[0]["admin_class_id"]
+    page.run(
+        f"const s = document.querySelector('#pick'); s.value = '{group}';s.dispatchEvent(new Event('change'))"
+    )
+    of_class = [row for row in absent if row["admin_class_id"] == group]
+    assert len(_seen(page, "absent")) == len(of_class)
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE core.fct_attendance SET is_absent = false, is_late = false")
+    [end] = export(file, ["board"], [SCHOOL], Options(tmp_path))
+    assert isinstance(end, Written)
+    page = open_board(window, end.path)
+    assert page.run(NOTHING.format("absent")) == "最近一个上课日及此后没有学生缺勤或迟到。"
 
 
 def test_a_change_is_of_the_number_above_it(published: Path) -> None:
@@ -241,7 +290,7 @@ def test_each_class_has_its_label_on_a_telephone(window: Page, pages: dict[str, 
                 "return [...document.querySelector('#pick').options].slice(1).map(one => one.text)"
             )
             drawn = page.run(
-                "return [...document.querySelectorAll('#chart-levels .role-axis-label text')]"
+                "return [...document.querySelectorAll('#section-levels .role-axis-label text')]"
                 ".filter(one => one.getBoundingClientRect().width && getComputedStyle(one).opacity > 0)"
                 ".map(one => one.textContent)"
             )
@@ -301,7 +350,8 @@ def begun(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-NOTHING = "return document.querySelector('#{} .nothing').innerText.trim()"
+COUNT = "return document.querySelector('[data-rows=talks] [role=status]').innerText"
+NOTHING = "return document.querySelector('#section-{} .nothing').innerText.trim()"
 
 
 def test_empty_lists_speak_of_the_group_that_is_picked(window: Page, begun: Path, tmp_path: Path) -> None:
@@ -332,19 +382,17 @@ def test_a_long_list_shows_all_on_demand(window: Page, begun: Path, tmp_path: Pa
     assert isinstance(end, Written)
     page = open_board(window, end.path)
     assert len(_seen(page, "talks")) == TALKS
-    assert page.run("return document.querySelector('#talks .shown').innerText") == (
-        f"当前显示{TALKS}名，高风险与预警学生共{MANY}名。"
-    )
+    assert page.run(COUNT) == f"{TALKS} / {MANY}"
     page.shows("名单可能不完整")
-    page.type("//section[@id='talks']//button[@class='all']", ENTER)
+    page.type("//section[@id='section-talks']//button[@class='all']", ENTER)
     assert len(_seen(page, "talks")) == MANY
-    focused = f"return document.activeElement === document.querySelectorAll('#talks li')[{TALKS}]"
+    focused = f"return document.activeElement === document.querySelectorAll('#talks tbody tr')[{TALKS}]"
     assert page.run(focused), "the first student that was hidden"
-    assert page.run("return document.querySelector('#talks .all').hidden")
+    assert page.run("return document.querySelector('[data-rows=talks] .all').hidden")
     page.run(
         "const s = document.querySelector('#pick'); s.value = '601'; s.dispatchEvent(new Event('change'))"
     )
-    assert page.run("return document.querySelector('#talks .shown').innerText") == ""
+    assert page.run(COUNT) == ""
 
 
 def test_a_class_without_rows_says_why(window: Page, begun: Path, tmp_path: Path) -> None:
@@ -390,7 +438,7 @@ def test_three_hundred_flagged_students_stay_usable(window: Page, published: Pat
     page = open_board(window, end.path)
     height = page.run("return document.querySelector('#talks').offsetHeight")
     assert len(_seen(page, "talks")) == TALKS and height < 2000
-    page.click("//section[@id='talks']//button[@class='all']")
+    page.click("//section[@id='section-talks']//button[@class='all']")
     assert len(_seen(page, "talks")) == flagged
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
     page.run(
@@ -414,9 +462,9 @@ def test_levels_that_nobody_has_yet_are_not_known(published: Path, tmp_path: Pat
     assert "**未知** (记录尚少，暂时无法判断)" in pages[str(SCHOOL)].preview
     own, together = (pages[whose].path.read_text(encoding="utf-8") for whose in (str(SCHOOL), "all"))
     assert "目前没有" not in own
-    [talks] = re.findall(r'id="talks".*?</section>', own, re.DOTALL)
+    [talks] = re.findall(r'id="section-talks".*?</section>', own, re.DOTALL)
     assert re.search(r'class="nothing">.*记录尚少，暂时无法判断', talks)
-    [levels] = re.findall(r'id="chart-levels".*?</section>', together, re.DOTALL)
+    [levels] = re.findall(r'id="section-levels".*?</section>', together, re.DOTALL)
     assert "数据暂缺：" in levels and NAMED not in levels
     assert together.count('<td><span class="zh" lang="zh">未知</span>') >= len(SCHOOLS)
 
@@ -468,6 +516,6 @@ def test_all_schools_say_whose_charts_are_not_known(pages: dict[str, Path], publ
     with duckdb.connect(str(published), read_only=True) as con:
         [[name]] = con.execute("SELECT school_name FROM core.dim_school WHERE school_id = 2").fetchall()
     for chart, place in (("weeks", "hint"), ("levels", "nothing")):
-        [section] = re.findall(rf'id="chart-{chart}".*?</section>', text, re.DOTALL)
-        [said] = re.findall(rf'class="{place}">(.*?)</p>', section, re.DOTALL)
+        [section] = re.findall(rf'id="section-{chart}".*?</section>', text, re.DOTALL)
+        *_, said = re.findall(rf'class="{place}">(.*?)</p>', section, re.DOTALL)
         assert f"数据暂缺：{name}。" in said and f"Not known: {name}." in said

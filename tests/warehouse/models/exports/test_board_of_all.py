@@ -9,9 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.schools.facts import facts_of
-from exports.board.schools.page import write_board_of_all
-from exports.board.words import BOARD, SOURCES
+from exports.board.comparison import facts_of
+from exports.board.data import BOARD
+from exports.board.data import SCHOOLS as SCHOOLS_DATA
+from exports.board.schools import write_board_of_all
 from exports.figures import figures
 from exports.source import origins, schools
 from tests.kits.exports import many_schools
@@ -22,10 +23,10 @@ from tests.kits.servers.browser import BROWSER, DRIVER, Page, open_board
 
 #: Two are of the published file, without loads in the last nights.
 MANY, STUDENTS = 30, 200
-SCHOOLS = BOARD.most["schools"]
+SCHOOLS = SCHOOLS_DATA.most
 PHONE = 360
 ROWS = "return [...document.querySelectorAll('#schools tbody tr')].filter(row => !row.hidden).length"
-SHOWN = "return document.querySelector('#schools .shown').innerText"
+SHOWN = "return document.querySelector('#section-schools [role=status]').innerText"
 NEEDS_BROWSER = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 
 
@@ -57,7 +58,7 @@ def write(con: Any, target: Path, most: int = MANY) -> Path:
     """Write the page of the first schools."""
     missing = target.with_name("no_such_file")
     sources = origins(con, missing, schools(con)[:most]).values()
-    whole = [source.made_of(SOURCES) for source in sources]
+    whole = [source.made_of(BOARD.sources) for source in sources]
     write_board_of_all(con, whole, target, "zh", target.parent)
     return target
 
@@ -88,8 +89,8 @@ def test_the_number_of_queries_is_that_of_few_schools(con: duckdb.DuckDBPyConnec
 
 def test_hidden_numbers_are_not_on_the_page(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    [row] = re.findall(rf'<tr class="part" data-key="{many_schools.SMALL}".*?</tr>', text, re.DOTALL)
-    assert "<td>&lt; 5</td>" in row and "3人" not in row
+    [row] = re.findall(rf'<tr data-key="{many_schools.SMALL}".*?</tr>', text, re.DOTALL)
+    assert ">&lt; 5</td>" in row and "3人" not in row
 
 
 @NEEDS_BROWSER
@@ -102,14 +103,14 @@ def test_the_schools_that_need_a_look_come_first(window: Page, path: Path) -> No
         "1所：出勤率远低于其他学校", "1所：高风险学生占比远高于其他学校", "2所：未点名课节占比远高于其他学校"
     )
     assert page.run(ROWS) == SCHOOLS
-    assert page.run(SHOWN) == f"当前显示{SCHOOLS}所学校，共{MANY}所。"
+    assert page.run(SHOWN) == f"{SCHOOLS} / {MANY}"
     page.click("//button[@data-reason='at_risk']")
     keys = (
         "return [...document.querySelectorAll('#schools tr:not([hidden])[data-key]')].map(r => r.dataset.key)"
     )
     assert page.run(keys) == [str(many_schools.AT_RISK)]
     page.click("//button[@data-reason='at_risk']")
-    page.click("//section[@id='schools']//button[@class='all']")
+    page.click("//section[@id='section-schools']//button[@class='all']")
     assert page.run(ROWS) == MANY
     assert page.run(
         f"return document.activeElement === document.querySelectorAll('#schools tbody tr')[{SCHOOLS}]"
@@ -119,7 +120,7 @@ def test_the_schools_that_need_a_look_come_first(window: Page, path: Path) -> No
 def draws(page: Page, chart: str, mark: str, number: int) -> bool:
     """Whether a chart comes to have so many shapes of a mark."""
     shapes = f".//*[contains(@class, '{mark}')]//*[name() = 'path']"
-    return page.has(f"//*[@id='chart-{chart}'][count({shapes}) = {number}]", patience=20)
+    return page.has(f"//*[@id='section-{chart}'][count({shapes}) = {number}]", patience=20)
 
 
 @NEEDS_BROWSER

@@ -13,10 +13,10 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.library.words import labels
-from exports.site.nightly import READERS, WRITTEN
-from exports.site.sections import Role
+from exports.site.folders import READERS, WRITTEN, Role
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import SCHOOL, publish_strictly
+from tests.kits.servers.browser import BROWSER, DRIVER, Page
 
 ROLES: tuple[Role, ...] = ("class-teacher", "teacher")
 #: The students of each class or course class.
@@ -177,6 +177,23 @@ def test_a_class_at_a_glance_is_one_page(published: Path, folder: Path, keys: di
         }
         checked += len(own)
     assert checked > 0
+
+
+@pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
+def test_a_table_links_to_the_workbook_beside_it(published: Path, tmp_path: Path, window: Page) -> None:
+    """Once the reader has the workbook, and not before. Pages are not written again for that."""
+    [site] = write(published, tmp_path, "site", roles=("class-teacher",))
+    [page] = [path for path in site.path.glob("*/class/*.html") if path.stem == "501"][:1]
+    links = "return [...document.querySelectorAll('a.workbook:not([hidden])')].map(a => a.href)"
+    window.open(page.as_uri())
+    assert window.run(links) == []
+    write(published, tmp_path, "workbook", roles=("class-teacher",))
+    window.open(page.as_uri())
+    [workbook] = page.parent.glob("*.xlsx")
+    assert window.run(links) and set(window.run(links)) == {workbook.as_uri()}
+    assert window.run("return document.querySelector('.tools[data-rows=students] a.workbook').innerText")
+    [again] = write(published, tmp_path, "site", roles=("class-teacher",))
+    assert again.rows[WRITTEN] == 0
 
 
 def test_workbooks_of_lost_classes_are_deleted(published: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from assets.publication.models import PUBLISHED
 from assets.shared.partitions import PUBLISHED_SCHOOLS
 from exports.export import Written, export
-from exports.site.nightly import READERS, WRITTEN, read_note
+from exports.site.folders import READERS, WRITTEN, read_note
 from pipelines.automation.exports import EXPORTS, SITE_JOB, export_definitions
 from pipelines.cli.actions.export import configured_names, export_options, run_export
 from pipelines.forgetting.files import delete_exports

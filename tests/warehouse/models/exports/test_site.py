@@ -13,8 +13,9 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.library.sheet_library import make_sheet
+from exports.pages.sections import PageKind
+from exports.site.folders import Role
 from exports.site.kinds import kinds
-from exports.site.sections import PageKind, Role
 from tests.kits.models import worlds
 from tests.kits.models.builds import Build, Builder
 from tests.kits.models.publishing import SCHOOL, publish_strictly
@@ -72,7 +73,8 @@ def test_every_link_leads_to_a_page_of_the_same_site(folder: Path) -> None:
         assert {path.parent.name for path in parsed} - {site.name}, "there are pages below the index"
         for path, page in parsed.items():
             above = "../" * (path.parent != site)
-            assert path.name == "board.html" or page.scripts == [f"{above}age.js", f"{above}site.js"]
+            scripts = [f"{above}{name}.js" for name in ("age", "workbooks", "page")]
+            assert path.name == "board.html" or page.scripts == scripts
             for address in page.addresses:
                 parts = urlsplit(address)
                 assert not parts.scheme and not parts.netloc, address
@@ -80,7 +82,7 @@ def test_every_link_leads_to_a_page_of_the_same_site(folder: Path) -> None:
                 assert target.is_relative_to(site) and target.is_file(), (path, address)
                 if parts.fragment and target.suffix == ".html":
                     # The link of a figure: a list, narrowed to the students of a level.
-                    anchor = parts.fragment.partition("=")[0]
+                    anchor = re.split(r"[.=]", parts.fragment)[0]
                     assert anchor in parsed[target].anchors, (path, address)
 
 
@@ -292,14 +294,14 @@ def test_hostile_names_stay_text_on_every_kind_of_page(published: Path, tmp_path
 @NEEDS_BROWSER
 def test_a_walk_from_the_board_to_a_student_and_back_by_keyboard(folder: Path, window: Page) -> None:
     open_board(window, folder / "head" / "board.html")
-    name = window.run("return document.querySelector('#talks li a').textContent")
-    window.type("(//section[@id='talks']//li//a)[1]", ENTER)
+    name = window.run("return document.querySelector('#talks td a').textContent")
+    window.type("(//table[@id='talks']//td//a)[1]", ENTER)
     assert "/student/" in window.run("return location.pathname")
     assert window.run("return document.querySelector('h1').firstChild.textContent") == name
     window.type("//nav//a[contains(@href, 'index.html')]", ENTER)
     window.type("//a[@href='board.html']", ENTER)
     window.shows(name)
-    window.type("(//section[@id='untaken']//li//a)[1]", ENTER)
+    window.type("(//table[@id='untaken']//td//a)[1]", ENTER)
     assert "/course/" in window.run("return location.pathname")
 
 
@@ -358,7 +360,7 @@ def test_a_table_is_found_sorted_and_downloaded(folder: Path, window: Page) -> N
 @NEEDS_BROWSER
 def test_a_figure_leads_to_the_students_behind_it(folder: Path, window: Page) -> None:
     path = next(
-        path for path in (folder / "head" / "class").glob("*.html") if "#students=" in path.read_text()
+        path for path in (folder / "head" / "class").glob("*.html") if "#students.level=" in path.read_text()
     )
     window.open(path.as_uri())
     number = window.run("return document.querySelector('.facts a[href^=\"#\"]').textContent")
@@ -366,6 +368,48 @@ def test_a_figure_leads_to_the_students_behind_it(folder: Path, window: Page) ->
     visible = "[...document.querySelector('#students').tBodies[0].rows].filter(r => !r.hidden).length"
     assert str(window.run(f"return {visible}")) == number
     assert window.run("return document.activeElement.id") == "h-students"
+
+
+@NEEDS_BROWSER
+def test_levels_are_sorted_by_their_order(folder: Path, window: Page) -> None:
+    """By the order of words.yml: the alphabet would put a watch before a warning."""
+    window.open((folder / "head" / "index.html").as_uri())
+    # The healthy school has too few levels: one of each, in the order of the alphabet.
+    window.run(
+        "const body = document.querySelector('#students').tBodies[0];"
+        "const level = document.querySelector('#students [data-column=level]').cellIndex;"
+        "[[3, '无数据'], [0, '高风险'], [2, '关注'], [1, '预警']].forEach(([place, text], number) => {"
+        "const cell = body.rows[number % body.rows.length].cells[level];"
+        "cell.dataset.sort = place; cell.textContent = text; });"
+        "document.querySelector('#students [data-column=level] button').click()"
+    )
+    places = window.run(
+        "const level = document.querySelector('#students [data-column=level]').cellIndex;"
+        "return [...document.querySelector('#students').tBodies[0].rows]"
+        ".map(row => Number(row.cells[level].dataset.sort))"
+    )
+    assert len(places) > 1 and places == sorted(places)
+
+
+@NEEDS_BROWSER
+def test_a_link_of_a_figure_narrows_by_its_column(folder: Path, window: Page) -> None:
+    """A level's name elsewhere in a row is no match; the button beside the table shows all rows again."""
+    path = next(
+        path for path in (folder / "head" / "class").glob("*.html") if "#students.level=" in path.read_text()
+    )
+    window.open(path.as_uri())
+    link = window.run("return decodeURI(document.querySelector('.facts a[href^=\"#\"]').hash)")
+    rows = "[...document.querySelector('#students').tBodies[0].rows]"
+    window.run(
+        "const level = document.querySelector('#students [data-column=level]').cellIndex;"
+        f"{rows}.forEach(r => {{ if (r.cells[level].textContent.includes('{link.partition('=')[2]}')) return;"
+        f"r.cells[0].textContent = '{link.partition('=')[2]}'; }})"
+    )
+    window.run("document.querySelector('.facts a[href^=\"#\"]').click()")
+    number = window.run("return document.querySelector('.facts a[href^=\"#\"]').textContent")
+    assert str(window.run(f"return {rows}.filter(r => !r.hidden).length")) == number
+    window.click("//button[@class='chosen']")
+    assert window.run(f"return {rows}.every(r => !r.hidden)")
 
 
 @NEEDS_BROWSER

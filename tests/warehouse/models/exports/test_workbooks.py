@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from exports.board.words import BOARD
+from exports.board.data import BOARD
 from exports.export import Options, export
 from exports.library.sheet_library import make_sheet
 from exports.library.words import labels

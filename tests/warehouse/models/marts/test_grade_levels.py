@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.rows import chart_rows
+from exports.board.school import chart_rows
 from exports.ready import ready_workbooks
 from exports.source import School
 from exports.spreadsheet.sheets import Workbook

@@ -14,10 +14,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.rows import chart_rows
+from exports.board.school import chart_rows
 from exports.export import Options, Written, export
 from exports.library.sheet_library import make_page_sheet
-from exports.site.kinds import Section, kinds
+from exports.pages.sections import Section
+from exports.site.kinds import kinds
 from exports.source import School
 from pipelines.measures import Filter, measured
 from tests.kits.exports.spreadsheets import read_book

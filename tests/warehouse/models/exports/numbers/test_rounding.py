@@ -16,8 +16,9 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.figures import at_risk_figure, grade_figures, present_figure, rolls_figure
+from exports.pages.cells import Links, facts_of
+from exports.pages.sections import Field, Layout
 from exports.site.kinds import kinds
-from exports.site.page import Field, Layout, facts_of
 from exports.spreadsheet.sheets import Words
 from pipelines.measures import measured
 from tests.kits.exports.site_pages import Table, pages
@@ -233,8 +234,8 @@ def test_no_percentage_of_a_page_has_other_than_two_decimals(site: Path) -> None
 def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
     words = Words("Rate", "比率")
     field = Field("rate", words, None, "percent", 2, False, {}, link=None, is_pair=False, is_wide=False)
-    layout = Layout(kinds()["student"].heading, "", (field,), words, (), "rows")
-    [fact] = facts_of(layout, {"rate": number}, {}, "")
+    layout = Layout(kinds()["student"].heading, "", (field,), words, "rows")
+    [fact] = facts_of(layout, {"rate": number}, Links({}, ""))
     assert fact["cell"] == "—"
 
 

@@ -1,4 +1,4 @@
-"""The note of the site that a nightly export has written for a school, in the folder of the school."""
+"""The folders of sites: names, roles of readers, and the note of what a nightly export has written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
-from exports.site.sections import SITE
 from warehouse.files import write_text
+
+#: The name of the export of pages.
+SITE = "site"
+#: The name of the export of workbooks beside the pages.
+WORKBOOK = "workbook"
+#: `class-teacher`: head and deputy teachers of administrative classes. `teacher`: teachers of course classes.
+Role = Literal["head", "class-teacher", "teacher"]
 
 NOTE = "nightly.json"
 #: In the counts of a role: its readers, and its new and changed files. The other counts are pages.
