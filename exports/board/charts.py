@@ -111,7 +111,8 @@ def specs(language: Language, page: PageOfCharts) -> dict[str, dict[str, Any]]:
     texts = {name: to_words(text) for name, text in content["texts"].items()}
     texts |= labels("levels") | {f"tier_{tier}": words for tier, words in labels("tiers").items()}
     values = {name: text.in_language(language) for name, text in texts.items()} | {"language": language}
-    values["weekdays"] = ", ".join(repr(day.in_language(language)) for day in labels("weekdays").values())
+    for kind in ("weekdays", "grades"):
+        values[kind] = ", ".join(repr(label.in_language(language)) for label in labels(kind).values())
     chosen = content["pages"][page]
     for name, expression in (content["expressions"] | chosen["expressions"]).items():
         values[name] = _filled(expression, values)

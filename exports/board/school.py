@@ -13,7 +13,7 @@ from exports.board.data import BOARD, ListData, terms_of
 from exports.figures import WHOLE, Group, figures_by_group
 from exports.library import back_test
 from exports.library.view_rows import read_rows
-from exports.library.words import labels, untranslated
+from exports.library.words import untranslated
 from exports.markdown import text
 from exports.pages.cells import Links, table_of
 from exports.pages.render import EMPTY, PageSection, by_language, crumb
@@ -210,8 +210,12 @@ def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows
         )
     ]
     by_group = {(group["kind"], group["key"]): group for group in groups}
-    rows["weeks"] = [row | _last_year(row.pop("grade_level")) for row in rows["weeks"]]
-    rows["levels"] = [_level(row, level) for row in rows["levels"] for level in LEVELS if row[level]]
+    rows["levels"] = [
+        {"group_type": row["group_type"], "key": row["key"], "level": level, "students": row[level]}
+        for row in rows["levels"]
+        for level in LEVELS
+        if row[level]
+    ]
     drawn: dict[str, Rows] = {name: _drawn(rows[name], by_group) for name in BOARD.charts()}
     listed = {
         "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
@@ -236,16 +240,3 @@ def _drawn(rows: Rows, by_group: Mapping[Group, Mapping[str, Any]]) -> list[dict
         for group, row in grouped
         if group in by_group
     ]
-
-
-def _level(row: Mapping[str, Any], level: str) -> dict[str, Any]:
-    return {"group_type": row["group_type"], "key": row["key"], "level": level, "students": row[level]}
-
-
-def _last_year(grade_level: int | None) -> dict[str, str | None]:
-    """The name of the line of a cohort's grade in the year before."""
-    if grade_level is None:
-        return {"last_year_zh": None, "last_year_en": None}
-    grade = labels("grades").get(f"grade {grade_level}", BOARD.texts["grade"].format(grade_level))
-    line = BOARD.texts["a_year_before"].format(grade)
-    return {"last_year_zh": line.zh, "last_year_en": line.en}

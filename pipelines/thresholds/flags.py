@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from warehouse.publish.models.dbt_project import read_variables
 from warehouse.rounding import half_up, percent
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964
 TOO_FEW = "too few"
 #: The fewest students of a share that is shown, in percent (views.backtest_week).
-FEWEST_OF_SHARE = 10
+FEWEST_OF_SHARE: int = read_variables()["fewest_of_share"]
 
 
 @dataclass(frozen=True)

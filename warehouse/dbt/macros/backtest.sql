@@ -39,7 +39,7 @@
 
 {#- The fewest students with the outcome, and without: of a share, of an interval of an area, and of a verdict. -#}
 {% macro backtest_minimum(of='share') -%}
-    {{ {'share': 10, 'interval': 15, 'verdict': 30}[of] }}
+    {{ {'share': var('fewest_of_share'), 'interval': 15, 'verdict': 30}[of] }}
 {%- endmacro %}
 
 {#- The week whose verdicts count, chosen beforehand so that many weeks are not many trials. -#}
