@@ -9,8 +9,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from markupsafe import Markup, escape
-
 from exports.board.data import BOARD, PageOfCharts, Panel, alarms
 from exports.library.words import content_of, labels, to_words
 from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, render_alone
@@ -76,7 +74,7 @@ def _numbered(groups: Rows, rows: Rows) -> dict[str, Any]:
 
 
 def chart_section(
-    name: str, panel: Panel, rows: Rows, language: Language, not_known: Words | None, alt: Words = EMPTY
+    name: str, panel: Panel, rows: Rows, not_known: Words | None, alt: Words = EMPTY
 ) -> PageSection:
     """A chart of a page.
 
@@ -84,15 +82,13 @@ def chart_section(
         not_known: The reason for missing rows.
         alt: Follows the title and the hint in the text alternative. Empty: the range of the values."""
     words = BOARD.texts["alternative"].format(panel.title, panel.hint) + (alt if alt.en else _range(rows))
-    texts = " ".join(f'data-{code}="{escape(words.in_language(code))}"' for code in LANGUAGES)
-    drawing = f'<div class="drawing" role="img" data-chart="{name}" {texts} aria-label="{{}}"></div>'
     return PageSection(
         name,
         panel.title,
         (panel.hint,),
         "drawn wide-section" if panel.is_wide else "drawn",
         None if rows else not_known or BOARD.texts["nothing"],
-        Markup(drawing).format(words.in_language(language)),
+        words,
     )
 
 

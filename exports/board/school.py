@@ -62,7 +62,7 @@ def write_board(
         for name, data in BOARD.lists.items()
     }
     charts = {
-        name: chart_section(name, panel, rows[name], language, _not_known(origin, panel.tables))
+        name: chart_section(name, panel, rows[name], _not_known(origin, panel.tables))
         for name, panel in BOARD.charts().items()
     }
     came_true = back_test.came_true(con, school.id, names=names)

@@ -33,7 +33,7 @@ from exports.board.data import BOARD, SCHOOLS, PageOfCharts, Panel, listed, term
 from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
 from exports.library.words import labels, untranslated
-from exports.pages.render import EMPTY, PageSection, Table, TableLabel, bilingual
+from exports.pages.render import EMPTY, PageSection, Table, bilingual
 from exports.source import Origin, School, distinct_names
 from exports.spreadsheet.sheets import Language, Words
 from warehouse.age import STALE
@@ -82,9 +82,7 @@ def write_board_of_all(
         "sections": [
             _schools_section(origins, facts, reasons, newest),
             *(
-                _chart_section(
-                    name, panel, rows[name], language, _not_known(name, schools, facts, rows[name])
-                )
+                _chart_section(name, panel, rows[name], _not_known(name, schools, facts, rows[name]))
                 for name, panel in charts.items()
             ),
         ],
@@ -125,7 +123,7 @@ def _schools_section(
         (BOARD.texts["schools_hint"],),
         "wide-section",
         table=Table(
-            [TableLabel(name, words) for name, words in labels_of_columns.items()],
+            [(name, words, "") for name, words in labels_of_columns.items()],
             Markup("\n").join(rows),
             is_searched=True,
             most=SCHOOLS.most,
@@ -229,15 +227,13 @@ def _lacks(name: str, facts: Facts) -> bool:
     return (at_risk if of_levels else present).value == figures_data().texts["not_known"]
 
 
-def _chart_section(
-    name: str, panel: Panel, rows: Rows, language: Language, not_known: Words | None
-) -> PageSection:
+def _chart_section(name: str, panel: Panel, rows: Rows, not_known: Words | None) -> PageSection:
     """A chart with the names of the schools without data for it. Its text alternative has the quartiles."""
     of_all = [row for row in rows if row["kind"] == "school" and "low" in row]
     alt = EMPTY
     for row in of_all[-1:] if name == "weeks" else of_all:
         alt += TEXTS["with_hint"].format(EMPTY, _quartiles(row))
-    section = chart_section(name, panel, rows, language, not_known, alt)
+    section = chart_section(name, panel, rows, not_known, alt)
     return replace(section, hints=(panel.hint, not_known)) if rows and not_known else section
 
 

@@ -1,4 +1,4 @@
-"""The HTML of sections: tables, calendars of lessons, and line charts as inline SVG, legible in grey."""
+"""The cells of sections as HTML, and what the template draws of rows: calendars and line charts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from math import isfinite
 from typing import Any
@@ -16,10 +16,8 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from exports.library.words import label_of, labels
-from exports.pages.render import SAME_TEXTS, Table, TableLabel, bilingual
+from exports.pages.render import SAME_TEXTS, Table, bilingual
 from exports.pages.sections import (
-    PAGE_TEXTS,
-    TEXTS,
     Field,
     Layout,
     Line,
@@ -35,8 +33,6 @@ NUMBERS = ("integer", "decimal", "percent")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 #: Pixels of a line chart, and of its margins for labels.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 190, 44, 12, 10, 26
-#: Dashes of the lines, the first of which is solid and thickest.
-DASHES = ("", "7 3", "2 2")
 #: Labels along the axis at most, so that they do not overlap.
 MOST_LABELS = 12
 
@@ -60,7 +56,7 @@ def table_of(layout: Layout, rows: Sequence[Row], links: Links, most: int = 0) -
     ]
     groups = [(words, len(list(group))) for words, group in groupby(fields, key=lambda field: field.heading)]
     return Table(
-        labels=[TableLabel(field.name, field.label, _style(field)) for field in fields],
+        labels=[(field.name, field.label, _style(field)) for field in fields],
         body=_body(section, fields, rows, links),
         headings=[(words or Words("", ""), width) for words, width in groups if any(dict(groups))],
         is_searched=section.is_searched,
@@ -176,93 +172,45 @@ def _text(field: Field, value: Any) -> str:
     return _escaped(", ".join(map(str, value))) if isinstance(value, list) else str(value)
 
 
-def calendar(rows: Sequence[Row]) -> Markup:
-    """A row a week, a column a weekday, and a sign for each lesson, below what the signs mean."""
-    days = sorted({row["weekday"] for row in rows})
+def calendar_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """The weekdays with lessons, and the rows of each week by weekday."""
     weeks: dict[int, dict[int, Row]] = {}
     for row in rows:
         week = row["week"] if row["week"] is not None else row["date"].isocalendar().week
         weeks.setdefault(week, {})[row["weekday"]] = row
-    legend = " &nbsp; ".join(
-        f'<span class="calendar">{sign}</span> {bilingual(labels("marks")[mark])}'
-        for mark, sign in _signs().items()
-    )
-    head = "".join(f'<th scope="col">{bilingual(labels("weekdays")[str(day)])}</th>' for day in days)
-    body = "\n".join(
-        f'<tr><th scope="row">{week}</th>{"".join(_day(by_day.get(day)) for day in days)}</tr>'
-        for week, by_day in weeks.items()
-    )
-    return Markup(
-        f'<p class="hint">{legend}</p><div class="scroll" tabindex="0">'
-        f'<table class="calendar" data-newest="last"><thead><tr>'
-        f'<th scope="col">{bilingual(TEXTS["week"])}</th>{head}</tr></thead><tbody>{body}</tbody>'
-        "</table></div>"
-    )
+    return {"days": sorted({row["weekday"] for row in rows}), "weeks": weeks}
 
 
-def _day(row: Row | None) -> str:
-    if row is None:
-        return "<td></td>"
-    signs = "".join(map(_signs().__getitem__, row["marks"]))
-    return f"<td><small>{row['date']:%m-%d}</small>{signs}</td>"
-
-
-@cache
-def _signs() -> dict[str, str]:
-    """The signs of the calendar as HTML."""
-    return {
-        mark: f'<b class="{sign["style"]}">{sign["sign"]}</b>' if sign["style"] else sign["sign"]
-        for mark, sign in PAGE_TEXTS.signs.items()
-    }
-
-
-def line_chart(layout: Layout, line: Line, rows: Sequence[Row]) -> Markup:
-    """The lines of the rows over their order. Empty for fewer than two values: they make no line."""
-    values = [[row[name] for row in rows] for name in line.values]
-    numbers = [float(value) for series in values for value in series if value is not None]
+def line_chart(layout: Layout, line: Line, rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The lines of the rows over their order, in pixels. None: fewer than two values make no line."""
+    values = {name: [row[name] for row in rows] for name in line.values}
+    numbers = [float(value) for series in values.values() for value in series if value is not None]
     if len(rows) < 2 or len(numbers) < 2:
-        return Markup()
+        return None
     low, high = _ends(min(numbers), max(numbers))
 
-    def x(index: int) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * index / (len(rows) - 1)
+    def x(index: int) -> str:
+        return f"{LEFT + (WIDTH - LEFT - RIGHT) * index / (len(rows) - 1):.1f}"
 
-    def y(value: Any) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (high - float(value)) / (high - low)
+    def y(value: Any) -> str:
+        return f"{TOP + (HEIGHT - TOP - BOTTOM) * (high - float(value)) / (high - low):.1f}"
 
-    grid = "".join(
-        f'<path class="grid-line" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>'
-        f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="end">{tick:g}</text>'
-        for tick in (low, (low + high) / 2, high)
-    )
-    step = -(-len(rows) // MOST_LABELS)
-    axis = "".join(
-        f'<text x="{x(index):.1f}" y="{HEIGHT - 6}" class="middle">{escape(rows[index][line.along])}</text>'
-        for index in range(0, len(rows), step)
-    )
-    # The first line is drawn last, above the others.
-    lines = "".join(
-        _path(number, "M" + "L".join(f"{x(index):.1f} {y(value):.1f}" for index, value in points))
-        for number, series in reversed(list(enumerate(values)))
-        if (points := [(index, value) for index, value in enumerate(series) if value is not None])
-    )
     words = {field.name: field.label for field in layout.fields}
-    legend = "".join(
-        f'<li><svg width="34" height="8" aria-hidden="true">{_path(number, "M0 4H34")}</svg> '
-        f"{bilingual(words[name])}</li>"
-        for number, name in enumerate(line.values)
-        if any(value is not None for value in values[number])
-    )
-    alt = escape(f"{layout.section.name.zh} {layout.section.name.en}")
-    return Markup(
-        f'<div class="scroll" tabindex="0"><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{alt}">'
-        f'{grid}{axis}{lines}</svg></div><ul class="legend">{legend}</ul>'
-    )
-
-
-def _path(number: int, points: str) -> str:
-    return f'<path class="line line{number}" stroke-dasharray="{DASHES[number]}" d="{points}"/>'
+    lines = [
+        (
+            words[name],
+            "L".join(f"{x(index)} {y(value)}" for index, value in enumerate(series) if value is not None),
+        )
+        for name, series in values.items()
+    ]
+    return {
+        "size": (WIDTH, HEIGHT, LEFT, RIGHT),
+        "grid": [(y(tick), f"{tick:g}") for tick in (low, (low + high) / 2, high)],
+        "axis": [(x(i), rows[i][line.along]) for i in range(0, len(rows), -(-len(rows) // MOST_LABELS))],
+        # The first line is drawn last, above the others.
+        "lines": [(number, *drawn) for number, drawn in reversed(list(enumerate(lines))) if drawn[1]],
+        "alt": f"{layout.section.name.zh} {layout.section.name.en}",
+    }
 
 
 def _ends(low: float, high: float) -> tuple[float, float]:

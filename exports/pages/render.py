@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from exports.library.words import untranslated
-from exports.pages.sections import TEXTS
+from exports.library.words import labels, untranslated
+from exports.pages.sections import PAGE_TEXTS, TEXTS
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Language, Words
 from warehouse.files import write_text
@@ -39,20 +39,11 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class TableLabel:
-    """The label above a column."""
-
-    name: str
-    words: Words
-    #: The class of its cells in page.css.
-    style: str = ""
-
-
-@dataclass(frozen=True)
 class Table:
     """A table, whose rows are HTML."""
 
-    labels: Sequence[TableLabel]
+    #: The columns: name, label, and the class of the cells in page.css.
+    labels: Sequence[tuple[str, Words, str]]
     body: Markup
     #: The headings above the labels, each with its number of columns.
     headings: Sequence[tuple[Words, int]] = ()
@@ -74,9 +65,13 @@ class PageSection:
     hints: tuple[Words, ...] = ()
     #: Classes in page.css.
     style: str = ""
-    #: Said in the place of the drawing and the table. None: they have rows.
+    #: Said in the place of the drawings and the table. None: they have rows.
     nothing: Words | None = None
-    drawing: str = ""
+    #: The text alternative of a chart that the script of boards draws.
+    drawing: Words | None = None
+    #: Those of cells.py.
+    line_chart: Mapping[str, Any] | None = None
+    calendar: Mapping[str, Any] | None = None
     table: Table | None = None
     #: The figure of the board whose text stands where no row is of what is picked.
     figure: str = ""
@@ -158,7 +153,16 @@ def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals["bilingual"] = bilingual
+    signs = {
+        mark: Markup('<b class="{style}">{sign}</b>' if sign["style"] else "{sign}").format(**sign)
+        for mark, sign in PAGE_TEXTS.signs.items()
+    }
+    environment.globals |= {
+        "bilingual": bilingual,
+        "signs": signs,
+        "marks": labels("marks"),
+        "weekdays": labels("weekdays"),
+    }
     return environment.get_template("page.html.j2")
 
 

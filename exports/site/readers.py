@@ -101,22 +101,17 @@ def delete_other_workbooks(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def write_manifest(folder: Path, role: Role, readers: Sequence[Reader]) -> None:
-    """Write who may read which folder into the folder of the role."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_changed(folder / "manifest.csv", _manifest(role, readers))
-
-
-def _manifest(role: Role, readers: Sequence[Reader]) -> str:
-    """Who may read which folder, as CSV."""
+    """Write who may read which folder into the folder of the role, as CSV."""
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(("role", "teacher_id", "staff_number", "name", "folder", "classes", "courses", "students"))
+    counted: tuple[PageKind, ...] = ("class", "course", "student")
     for reader in readers:
-        who = (role, reader.teacher_id, reader.staff_number, reader.name, str(reader.teacher_id))
-        kinds: tuple[PageKind, ...] = ("class", "course", "student")
-        counts = (len(reader.pages.get(kind, ())) for kind in kinds)
-        rows.writerow([safe_cell(cell) for cell in (*who, *counts)])
-    return text.getvalue()
+        person = (reader.teacher_id, reader.staff_number, reader.name, str(reader.teacher_id))
+        counts = (len(reader.pages.get(kind, ())) for kind in counted)
+        rows.writerow([safe_cell(cell) for cell in (role, *person, *counts)])
+    folder.mkdir(parents=True, exist_ok=True)
+    write_changed(folder / "manifest.csv", text.getvalue())
 
 
 def write_workbooks_script(folder: Path, pages: Pages, titles: Mapping[PageKind, Mapping[str, str]]) -> bool:

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from markupsafe import Markup
 
 from exports.board.data import alarms
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
 from exports.library.words import texts, untranslated
-from exports.pages.cells import Links, calendar, facts_of, line_chart, table_of
+from exports.pages.cells import Links, calendar_of, facts_of, line_chart, table_of
 from exports.pages.render import PageSection, age_of_page, crumb, read_shared, render
 from exports.pages.sections import TEXTS, Layout, PageKind, Pages, Row, layout_of
 from exports.site.folders import READERS, SITE, WRITTEN, Role
@@ -244,11 +243,8 @@ def _page(
 def _section(
     source: Source, kind: PageKind, layout: Layout, rows: Sequence[Row], links: Links
 ) -> PageSection:
-    section, table, drawing = layout.section, None, Markup()
-    if rows and section.is_calendar:
-        drawing = calendar(rows)
-    elif rows:
-        drawing = line_chart(layout, section.line, rows) if section.line else drawing
+    section, table = layout.section, None
+    if rows and not section.is_calendar:
         is_in_workbook = kind in OF_ROLE.values() and not section.only_with_rows
         table = replace(table_of(layout, rows, links), is_in_workbook=is_in_workbook)
     return PageSection(
@@ -257,8 +253,9 @@ def _section(
         (section.about,),
         "first" if section.is_on_first_sheet else "",
         None if rows else layout.nothing,
-        drawing,
-        table,
+        line_chart=line_chart(layout, section.line, rows) if section.line else None,
+        calendar=calendar_of(rows) if section.is_calendar else None,
+        table=table,
         terms=[{"words": source.terms[name].term, "anchor": name} for name in map(anchor, section.terms)],
     )
 
