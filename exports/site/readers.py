@@ -120,8 +120,8 @@ def write_workbooks_script(folder: Path, pages: Pages, titles: Mapping[PageKind,
     `titles`: of all pages of the school, by kind, then by key."""
     workbooks = {
         f"{kind}/{key}": name
-        for kind, keys in pages.items()
-        for key, name in file_names(titles[kind], keys).items()
+        for kind in OF_ROLE.values()
+        for key, name in file_names(titles[kind], pages.get(kind, ())).items()
         if (folder / kind / name).exists()
     }
     return write_changed(folder / WORKBOOKS_SCRIPT, f"window.campusWorkbooks = {json.dumps(workbooks)};\n")

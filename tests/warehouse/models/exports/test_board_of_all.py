@@ -20,6 +20,7 @@ from tests.kits.exports.many_schools import add_schools
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import publish_strictly
 from tests.kits.servers.browser import BROWSER, DRIVER, Page, open_board
+from warehouse.privacy import SMALL_GROUP
 
 #: Two are of the published file, without loads in the last nights.
 MANY, STUDENTS = 30, 200
@@ -91,6 +92,23 @@ def test_hidden_numbers_are_not_on_the_page(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     [row] = re.findall(rf'<tr data-key="{many_schools.SMALL}".*?</tr>', text, re.DOTALL)
     assert ">&lt; 5</td>" in row and "3人" not in row
+
+
+@pytest.mark.parametrize("view", ["school_tier", "school_absence_reason"])
+def test_no_bar_is_of_few_students(con: duckdb.DuckDBPyConnection, view: str) -> None:
+    [(rows, fewest)] = con.execute(f"SELECT count(*), min(students) FROM views.{view}").fetchall()
+    assert rows == 0 or fewest >= SMALL_GROUP
+
+
+def test_tiers_of_few_students_are_left_out(con: duckdb.DuckDBPyConnection) -> None:
+    """Of the tiers of the schools, those with 1 to 4 students."""
+    tiers = con.execute(
+        "SELECT school_id, tier, sum(tier_students) AS students FROM views.attendance_tier "
+        "WHERE is_school AND is_shown GROUP BY ALL HAVING students > 0"
+    ).fetchall()
+    visible = con.execute("SELECT school_id, tier, students FROM views.school_tier").fetchall()
+    assert any(students < SMALL_GROUP for *_, students in tiers)
+    assert sorted(visible) == sorted(row for row in tiers if row[2] >= SMALL_GROUP)
 
 
 @NEEDS_BROWSER
