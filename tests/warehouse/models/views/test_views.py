@@ -22,7 +22,10 @@ OF_EARLIER_SEMESTERS = {
     "cohort_week_last_year",
 }
 #: Views of guardians, and of statistics that need more students than the healthy school has.
-OF_LARGER_SCHOOLS = {"class_trend", "student_growth", "student_guardian", "student_pattern"}
+OF_LARGER_SCHOOLS = {
+    *("class_trend", "school_absence_reason", "school_tier"),
+    *("student_growth", "student_guardian", "student_pattern"),
+}
 
 
 def views() -> dict[str, dict[str, Any]]:
