@@ -274,7 +274,8 @@ class ExportRun:
         from exports.board.data import BOARD as board_data
         from exports.board.schools import write_board_of_all
 
-        sources = [origin.made_of(board_data.sources) for origin in origins(self.con, self.proven, together).values()]
+        by_id = origins(self.con, self.proven, together)
+        sources = [origin.made_of(board_data.sources) for origin in by_id.values()]
         unfinished = self.scratch / "unfinished.html"
         rows = write_board_of_all(self.con, sources, unfinished, self.options.language, self.cache)
         yield self._dated(BOARD, f"{BOARD}_{label}", unfinished, min(origin.day for origin in sources), rows)
