@@ -135,6 +135,22 @@ def test_reasons_of_classes_are_what_the_platform_answered(school: Build) -> Non
     assert all(abs(float(percent) - 100 * lessons / of) <= 0.05 for _, _, lessons, of, percent in rows)
 
 
+def test_attendance_rates_of_classes_are_of_the_marks(school: Build) -> None:
+    """Of all lessons of both current semesters, with two digits."""
+    present, recorded = Counter[int | None](), Counter[int | None]()
+    for (student, *_), (status, _) in _last_marks().items():
+        recorded[_class_of(student)] += 1
+        present[_class_of(student)] += not status.startswith("absent")
+    rates = dict(
+        school.rows(
+            "select group_id, attendance_rate from views.group_standing where group_type = 'admin_class'"
+        )
+    )
+    assert {key: float(rate) for key, rate in rates.items()} == pytest.approx(
+        {key: 100 * present[key] / recorded[key] for key in CLASSES}, abs=0.005
+    )
+
+
 def test_students_with_a_level_are_counted_by_their_class(school: Build) -> None:
     """Of the current semesters: whom the list of a class names, with the level of marts.early_warning."""
     levels = school.rows(
