@@ -78,6 +78,11 @@ def test_the_call_list_is_where_the_mail_leads(page: Page, link: str) -> None:
     assert {row["日期"] for row in rows} == {str(MADE_UP)}
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
     assert page.run("return document.querySelector('main section table').id") == "absent"
+    right = "cell => cell.getBoundingClientRect().right"
+    cells = "[...document.querySelectorAll('#absent tbody :is(.wide, a[href^=student], td:nth-child(3))')]"
+    assert page.run(f"return Math.max(...{cells}.map({right})) <= innerWidth"), (
+        "names, reasons and phones without a swipe"
+    )
 
 
 def test_a_talk_of_the_log_is_a_click_away(page: Page, link: str) -> None:
