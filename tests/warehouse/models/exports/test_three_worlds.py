@@ -44,7 +44,7 @@ def written(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 def came_true(page: Path) -> str:
     """The section of the board in English, without markup."""
     [section] = re.findall(
-        r'<section class="wide" id="came-true">(.*?)</section>', page.read_text(encoding="utf-8"), re.S
+        r'<section id="section-came_true"[^>]*>(.*?)</section>', page.read_text(encoding="utf-8"), re.S
     )
     english = re.sub(r'<span class="zh".*?</span>', "", section)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", english)).split())
