@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from warehouse.variables import read_variables
+
 #: The meaning of each class.
 CLASSES: Mapping[str, str] = {
     "plain": "says nothing about a person beyond the row that it is in",
@@ -35,4 +37,4 @@ PERSONAL = frozenset(("name", "number", "phone", "email", "address", "photo", "g
 #: Values of a column of class `kind` that mean a guardian, in the v3 and the v1 interface.
 GUARDIANS = ("guardian", "8")
 #: A group with fewer people is small.
-SMALL_GROUP = 5
+SMALL_GROUP: int = read_variables()["small_group"]

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from warehouse.publish.models.dbt_project import read_variables
 from warehouse.rounding import half_up, percent
+from warehouse.variables import read_variables
 
 #: The standard normal quantile of a 95% interval.
 Z = 1.959964

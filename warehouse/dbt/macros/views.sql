@@ -79,7 +79,7 @@
 
 {#- Whether a group has enough students that its mean, beside a student, does not name the classmates. -#}
 {% macro hides_classmates(students) -%}
-    {{ students }} >= 5
+    {{ students }} >= {{ var('small_group') }}
 {%- endmacro %}
 
 {#- The kind of group of a row that `by_group` makes: the school, a cohort or an administrative class. -#}

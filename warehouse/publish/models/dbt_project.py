@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from warehouse.files import locked
 
 if TYPE_CHECKING:
@@ -27,15 +25,6 @@ PROJECT = Path(__file__).parents[2] / "dbt"
 COMPILED = PROJECT.with_name("compiled_models.json")
 #: Hexadecimal digits of a fingerprint.
 DIGITS = 16
-
-
-@cache
-def read_variables() -> Mapping[str, Any]:
-    """The variables of the project, which the SQL of models has as numbers."""
-    variables: Mapping[str, Any] = yaml.safe_load((PROJECT / "dbt_project.yml").read_text(encoding="utf-8"))[
-        "vars"
-    ]
-    return variables
 
 
 class ModelsBroken(Exception):
