@@ -45,7 +45,7 @@ FIGURES = ("present", "at_risk", "rolls")
 #: The charts with all schools together beside each school: the columns of a bar, and that with its length.
 TOGETHER = {
     "bands": (("subject", "band", "place"), "grades"),
-    "tiers": (("tier", "place"), "students"),
+    "tiers": (("tier", "last_tier", "place"), "students"),
     "reasons": (("reason_en", "reason_zh", "place"), "lessons"),
 }
 
