@@ -117,3 +117,13 @@
 {% macro grade_name(level) -%}
     {{ words()['grade'].values() | map('last') | list }}[{{ level }}]
 {%- endmacro %}
+
+{#- The reason for a missed lesson: the kind of leave that the platform names, leave where it names none, else unexcused. -#}
+{% macro absence_reason(attendance) -%}
+    case when {{ attendance }}.is_leave then coalesce({{ attendance }}.absence_label, 'leave') else 'unexcused' end
+{%- endmacro %}
+
+{#- The place of a reason among all: the kinds of leave with a name, then those of `words` in its order. -#}
+{% macro absence_reason_order(reason) -%}
+    coalesce(list_position({{ words()['absence_reason'].keys() | list }}, {{ reason }}), 0)
+{%- endmacro %}

@@ -47,6 +47,10 @@
             'better': ('Better', '好转'),
             'left': ('Left', '已离校')
         },
+        'absence_reason': {
+            'leave': ('Leave', '请假'),
+            'unexcused': ('Unexcused', '无故缺勤')
+        },
         'intervention': {
             'talk': ('Talk', '谈话'),
             'call_home': ('Call home', '联系家长'),

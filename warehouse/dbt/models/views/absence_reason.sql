@@ -30,9 +30,9 @@ missed as (
     select
         school_id,
         admin_class_id,
-        case when is_leave then coalesce(absence_label, 'leave') else 'unexcused' end as reason,
+        {{ absence_reason('attendance') }} as reason,
         count(*) as lessons
-    from {{ ref('fct_attendance') }}
+    from {{ ref('fct_attendance') }} as attendance
     inner join students using (school_id, semester_id, student_id)
     where counts_in_denominator and is_absent
     group by all
@@ -45,9 +45,8 @@ select
     classes.class_title,
     classes.recorded,
     missed.reason,
-    case missed.reason when 'unexcused' then 'Unexcused' when 'leave' then 'Leave' else missed.reason end as reason_en,
-    case missed.reason when 'unexcused' then '无故缺勤' when 'leave' then '请假' else missed.reason end as reason_zh,
-    case missed.reason when 'unexcused' then 2 when 'leave' then 1 else 0 end as reason_order,
+    {{ in_words('absence_reason', 'missed.reason', 'reason') }},
+    {{ absence_reason_order('missed.reason') }} as reason_order,
     missed.lessons,
     {{ rate('missed.lessons', 'classes.recorded') }} as percent
 from classes

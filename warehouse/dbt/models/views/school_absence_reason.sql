@@ -1,10 +1,11 @@
 -- Grain: school, reason for missed lessons in the semesters that are shown, that enough students have to identify none.
--- Rules: the reasons of views.absence_reason, of all students of the school.
+-- Rules: the reasons of views.absence_reason, of all students of the school. No page of several schools has a total of the
+--   lessons, whose difference to these rows would be the lessons of few students.
 with missed as (
     select
         standing.school_id,
         standing.student_id,
-        case when attendance.is_leave then coalesce(attendance.absence_label, 'leave') else 'unexcused' end as reason
+        {{ absence_reason('attendance') }} as reason
     from {{ ref('fct_attendance') }} as attendance
     inner join {{ ref('student_standing') }} as standing
         on standing.school_id = attendance.school_id
@@ -16,11 +17,10 @@ with missed as (
 select
     school_id,
     reason,
-    case reason when 'unexcused' then 'Unexcused' when 'leave' then 'Leave' else reason end as reason_en,
-    case reason when 'unexcused' then '无故缺勤' when 'leave' then '请假' else reason end as reason_zh,
-    case reason when 'unexcused' then 2 when 'leave' then 1 else 0 end as reason_order,
+    {{ in_words('absence_reason', 'reason', 'reason') }},
+    {{ absence_reason_order('reason') }} as reason_order,
     count(distinct student_id) as students,
     count(*) as lessons
 from missed
 group by all
-having not {{ is_few(['count(distinct student_id)'], 5) }}
+having not {{ is_few(['count(distinct student_id)'], var('small_group')) }}
