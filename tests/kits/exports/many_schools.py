@@ -8,7 +8,8 @@ import duckdb
 FIRST = 1001
 #: The schools with something to look at.
 NEVER, OLD, FAILED, PART, ABSENT, AT_RISK, UNTAKEN = range(FIRST, FIRST + 7)
-#: Three students are at risk, and four grades are in the first subject.
+#: Three students are at risk and in the worst tier of attendance, two were ill, and four grades are in the
+#: first subject.
 SMALL = FIRST + 7
 SUBJECTS = ("语文", "数学", "英语", "物理", "化学", "生物", "历史", "地理", "政治")
 #: The last school day, and when schools were loaded: most, the old one, and in vain.
@@ -59,6 +60,32 @@ def _statements(students: int) -> list[str]:
         )
         FROM marts.attendance_student_day AS rows, added, range({students}) students (i), range(10) days (d)
         WHERE school_id = 1 AND student_id = 1 AND {attending}
+        """,
+        f"""
+        INSERT INTO marts.attendance_student_semester BY NAME SELECT rows.* REPLACE (
+            n AS school_id, i AS student_id,
+            CASE
+                WHEN i < if(n = {SMALL}, 3, {students} * (0.03 + 0.04 * {_noise(61)})) THEN 'severe'
+                WHEN i < {students} * 0.15 THEN 'chronic'
+                WHEN i < {students} * 0.3 THEN 'watch'
+                ELSE 'satisfactory'
+            END AS tier
+        )
+        FROM (SELECT * FROM marts.attendance_student_semester WHERE school_id = 1 LIMIT 1) AS rows,
+            added, range({students}) students (i)
+        WHERE {attending}
+        """,
+        # A student misses one to three lessons for one reason.
+        f"""
+        INSERT INTO core.fct_attendance BY NAME SELECT rows.* REPLACE (
+            n AS school_id, 10 * i + j AS attendance_id, i AS student_id, j AS lesson,
+            false AS is_present, true AS is_absent, true AS counts_in_denominator,
+            i % 4 > 0 AS is_leave,
+            CASE WHEN i < if(n = {SMALL}, 3, 20) THEN '病假' WHEN i % 4 = 1 THEN '事假' END AS absence_label
+        )
+        FROM (SELECT * FROM core.fct_attendance WHERE school_id = 1 LIMIT 1) AS rows,
+            added, range(40) students (i), range(1, 4) lessons (j)
+        WHERE j <= 1 + (i + n) % 3 AND {attending}
         """,
         f"""
         INSERT INTO marts.attendance_class_session BY NAME SELECT rows.* REPLACE (
