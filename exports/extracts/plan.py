@@ -18,7 +18,7 @@ from warehouse.published.reading import records
 
 Treatment = Literal["kept", "keyed", "day", "grouped", "screened", "small groups blank", "coarse", "dropped"]
 #: What an extract protects from: standard removes what names people; in a strong extract, several students
-#: share each row (coarse.py).
+#: share each row (coarse.py makes the rows of coarse.yml).
 Protection = Literal["standard", "strong"]
 
 #: The schemas of an extract unless the request names tables.
