@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -70,14 +70,33 @@ def _body(section: Section, fields: Sequence[Field], rows: Sequence[Row], links:
     """The rows of a table. Many cells: put together as text, each value of it escaped."""
     searched = [field for field in fields if section.is_searched and field.kind == "text" and not field.words]
     attributes = {f"data-{name}": f"_{column}" for name, column in section.attributes.items()}
+    orders = {field.name: _order(field, rows) for field in fields}
     return Markup(
         "\n".join(
             f"<tr{_find(searched, row)}"
             f"{''.join(_attribute(name, row[key]) for name, key in attributes.items())}>"
-            f"{''.join(_cell(field, row, links) for field in fields)}</tr>"
+            f"{''.join(_cell(field, row, links, orders[field.name]) for field in fields)}</tr>"
             for row in rows
         )
     )
+
+
+def _order(field: Field, rows: Sequence[Row]) -> dict[str, int]:
+    """The position of each code or text when the column is sorted. Empty: the script sorts by the values.
+
+    Codes are in the order of words.yml. Texts in two languages are in the order of the Chinese texts: an
+    English text of a lesson begins with the weekday."""
+    values = [*field.words]
+    if field.is_pair:
+        chinese = column_of_language(field.name, "zh")
+        texts = {row[field.name]: row[chinese] or row[field.name] for row in rows if row[field.name]}
+        values = sorted(texts, key=lambda text: _natural(texts[text]))
+    return {value: position for position, value in enumerate(values)}
+
+
+def _natural(text: str) -> list[str]:
+    """The key that sorts texts by the numbers in them."""
+    return [run.zfill(9) if run.isdecimal() else run for run in re.split(r"(\d+)", text)]
 
 
 def _attribute(name: str, value: Any) -> str:
@@ -118,14 +137,14 @@ def facts_of(layout: Layout, row: Row, links: Links) -> list[dict[str, Any]]:
     return facts
 
 
-def _cell(field: Field, row: Row, links: Links) -> str:
+def _cell(field: Field, row: Row, links: Links, order: Mapping[str, int]) -> str:
+    """A cell. `order`: the positions of the column's texts when the column is sorted."""
     value, inside, style = row[field.name], _content(field, row, links), _style(field)
     if field.name == "level" and value in labels("levels"):
         style = value
     attributes = f' class="{style}"' if style else ""
-    if isinstance(value, str) and value in field.words:
-        # Codes are sorted in the order of words.yml.
-        attributes += f' data-sort="{[*field.words].index(value)}"'
+    if isinstance(value, str) and value in order:
+        attributes += f' data-sort="{order[value]}"'
     return f"<td{attributes}>{inside}</td>"
 
 
