@@ -48,7 +48,7 @@ def render_board(
         "specs": charts,
         "groups": groups,
         "rows": {name: _numbered(groups, rows[name]) for name in charts[language]},
-        "words": {name: by_language(text) for name, text in BOARD.script.items()},
+        "texts": {name: by_language(text) for name, text in BOARD.script.items()},
         "is_of_schools": is_of_schools,
         "figures": {},
         "pages": {},

@@ -2,19 +2,19 @@
 // What boards alone do: charts, and figures and tables that follow the group that is picked.
 (() => {
   const { data, element, language, state, remember, switcher, tables } = window.campus;
-  const { specs, groups, rows, words, figures, pages, is_of_schools: isOfSchools } = data;
-  const places = new Map(groups.map((group) => [`${group.kind} ${group.key}`, group]));
+  const { specs, groups, rows, texts, figures, pages, is_of_schools: isOfSchools } = data;
+  const groupOf = new Map(groups.map((group) => [`${group.kind} ${group.key}`, group]));
   const views = new Map();
   const whole = { kind: "school", key: "", cohort: "" };
   let picked = whole, reason = "";
 
-  const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  const forAll = (selector, act) => document.querySelectorAll(selector).forEach(act);
 
   // Expressions are interpreted: the page's policy allows no code that is made of text.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
 
-  const unfolded = ({ names, values }) => values.map(([place, ...cells]) => (
-    { ...groups[place], ...Object.fromEntries(names.map((name, column) => [name, cells[column]])) }));
+  const unfolded = ({ names, values }) => values.map(([number, ...cells]) => (
+    { ...groups[number], ...Object.fromEntries(names.map((name, column) => [name, cells[column]])) }));
 
   async function draw(drawing) {
     const name = drawing.dataset.chart;
@@ -23,7 +23,7 @@
     spec.params.forEach((param) => { if (param.name in picked) param.value = picked[param.name]; });
     spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(drawing.clientWidth / 130)));
     // Each class has a line, in a school of many a narrower one.
-    const lines = new Set(rows[name].values.map(([place]) => place)).size;
+    const lines = new Set(rows[name].values.map(([number]) => number)).size;
     if (spec.height.step) spec.height.step = Math.max(13, Math.min(spec.height.step, 660 / lines));
     views.get(name)?.finalize();
     drawing.setAttribute("aria-label", drawing.dataset[language()]);
@@ -38,7 +38,7 @@
   const drawAll = () => Promise.all([...document.querySelectorAll(".drawing")].map(draw));
 
   function pick(kind, key, toggles) {
-    const isAgain = toggles && picked.kind === kind && picked.key === key, group = places.get(`${kind} ${key}`);
+    const isAgain = toggles && picked.kind === kind && picked.key === key, group = groupOf.get(`${kind} ${key}`);
     picked = isAgain || !key || !group ? whole : { kind, key, cohort: group.cohort };
     views.forEach((view) => Object.entries(picked).forEach(([name, value]) => view.signal(name, value)));
     remember("pick", picked.key && `${picked.kind} ${picked.key}`);
@@ -53,7 +53,7 @@
   });
 
   // The figure of the group that is picked.
-  const figureOf = (shown) => figures[`${picked.kind} ${picked.key}`][shown.dataset.figure];
+  const figureOf = (container) => figures[`${picked.kind} ${picked.key}`][container.dataset.figure];
 
   function fill(article) {
     const figure = figureOf(article);
@@ -73,27 +73,27 @@
     const section = table.closest("section"), nothing = section.querySelector(".nothing");
     prepared.narrow();
     if (!nothing) return;
-    nothing.hidden = [...table.tBodies[0].rows].some((row) => !row.hidden);
+    nothing.hidden = prepared.pickedRows > 0;
     nothing.replaceChildren(...bilingual(figureOf(section).nothing));
   }
 
   function update() {
-    const name = picked.key && places.get(`${picked.kind} ${picked.key}`).name;
+    const name = picked.key && groupOf.get(`${picked.kind} ${picked.key}`).name;
     const status = document.getElementById("picked");
     // All schools stay in the table, and in some charts.
-    status.textContent = name ? words[isOfSchools ? "school" : "only"][language()].replace("{}", name) : "";
+    status.textContent = name ? texts[isOfSchools ? "school" : "only"][language()].replace("{}", name) : "";
     if (pages[picked.kind]?.includes(picked.key)) {
-      const link = element("a", "", words.page[language()]);
+      const link = element("a", "", texts.page[language()]);
       link.href = `${picked.kind}/${picked.key}.html`;
       status.append(" · ", link);
     }
     document.getElementById("pick").value = picked.kind === "class" ? picked.key : "";
-    each("[data-pick]", (button) => button.setAttribute(
+    forAll("[data-pick]", (button) => button.setAttribute(
       "aria-pressed", String(button.dataset.pick === picked.kind && button.dataset.key === picked.key)));
-    each("[data-reason]", (button) => button.setAttribute("aria-pressed", String(button.dataset.reason === reason)));
-    each("tr[data-key]", (row) => row.classList.toggle("picked", row.dataset.key === picked.key));
-    each(".figure", fill);
-    each("section[data-figure] > .nothing", (nothing) => {
+    forAll("[data-reason]", (button) => button.setAttribute("aria-pressed", String(button.dataset.reason === reason)));
+    forAll("tr[data-key]", (row) => row.classList.toggle("picked", row.dataset.key === picked.key));
+    forAll(".figure", fill);
+    forAll("section[data-figure] > .nothing", (nothing) => {
       const section = nothing.closest("section");
       if (!section.querySelector("table")) nothing.replaceChildren(...bilingual(figureOf(section).nothing));
     });
@@ -101,9 +101,9 @@
   }
 
   tables.forEach((table) => table.filters.push(isPicked));
-  each("[data-pick]", (button) => button.addEventListener("click", () => pick(button.dataset.pick, button.dataset.key, true)));
+  forAll("[data-pick]", (button) => button.addEventListener("click", () => pick(button.dataset.pick, button.dataset.key, true)));
   document.getElementById("pick").addEventListener("change", (event) => pick("class", event.target.value, false));
-  each("[data-reason]", (button) => button.addEventListener("click", () => {
+  forAll("[data-reason]", (button) => button.addEventListener("click", () => {
     reason = reason === button.dataset.reason ? "" : button.dataset.reason;
     update();
   }));
@@ -116,6 +116,8 @@
     view.run();
   }));
   addEventListener("afterprint", drawAll);
-  if (state.has("pick")) pick(...state.get("pick").split(" "), false); else update();
+  const pickOfState = () => pick(...(state.get("pick") ?? " ").split(" "), false);
+  addEventListener("hashchange", pickOfState);
+  pickOfState();
   drawAll().then(() => { document.documentElement.dataset.drawn = "all"; });
 })();

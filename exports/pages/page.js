@@ -36,70 +36,79 @@ window.campus = (() => {
   show(["en", "zh"].includes(store.get()) ? store.get() : language());
 
   // The state of the tables stands in the address, such as #t1=wang&t1.sort=-3&t1.level=预警, so that a link keeps it.
-  const state = new URLSearchParams(location.hash.slice(1));
+  // An address without = names an element.
+  const stateOfAddress = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  const state = stateOfAddress();
   function remember(name, value) {
+    if ((state.get(name) ?? "") === value) return;
     if (value) state.set(name, value); else state.delete(name);
     history.replaceState(null, "", `#${state}`);
   }
 
-  // A cell's text in the language of the page, and the value that sorts it: the place of its code, a number, or the text.
+  // A cell's text in the language of the page. A cell with several reasons has a text for every reason.
   const text = (cell) => {
-    const pair = cell.querySelector(`:scope .${language()}`);
-    return (pair && cell.querySelectorAll(".zh").length === 1 ? pair : cell).textContent.trim();
+    const reasons = [...cell.querySelectorAll(".reason")];
+    return (reasons.length ? reasons : [cell]).map((container) => (
+      container.querySelector(`.${language()}`) ?? container).textContent.trim()).join(language() === "zh" ? "；" : "; ");
   };
+  // The value that sorts a cell: its number in the order of the column, a number, or the text.
   const key = (cell) => {
     if (cell.dataset.sort) return Number(cell.dataset.sort);
-    const words = text(cell), digits = words.replaceAll(",", "").replace(/%$/, "");
-    return digits === "" || Number.isNaN(Number(digits)) ? words : Number(digits);
+    const content = text(cell), digits = content.replaceAll(",", "").replace(/%$/, "");
+    return digits === "" || Number.isNaN(Number(digits)) ? content : Number(digits);
   };
-  const compare = (one, two) => (typeof one === "number" && typeof two === "number" ? one - two
-    : String(one).localeCompare(String(two), "zh-CN", { numeric: true }));
+  const compare = (left, right) => (typeof left === "number" && typeof right === "number" ? left - right
+    : String(left).localeCompare(String(right), "zh-CN", { numeric: true }));
   const isEmpty = (value) => value === "—" || value === "";
 
   // CSV for spreadsheet programs: text that begins like a formula gets a ' before it.
-  const isFormula = (words) => /^['\s\u200b\ufeff"|;]*[=+\-@＝＋－＠]/.test(words) && !/^[+\-][\d,]{1,9}(\.\d+)?%?$/.test(words);
-  const field = (words) => `"${(isFormula(words) ? `'${words}` : words).replaceAll('"', '""')}"`;
+  const isFormula = (content) => /^['\s\u200b\ufeff"|;]*[=+\-@＝＋－＠]/.test(content)
+    && !/^[+\-][\d,]{1,9}(\.\d+)?%?$/.test(content);
+  const field = (content) => `"${(isFormula(content) ? `'${content}` : content).replaceAll('"', '""')}"`;
 
   function prepare(tools) {
     const table = document.getElementById(tools.dataset.rows), body = table.tBodies[0], rows = [...body.rows];
     const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
     const input = tools.querySelector("input"), count = tools.querySelector("[role=status]"), all = tools.querySelector(".all");
     const texts = rows.map((row) => `${row.textContent} ${row.dataset.find || ""}`.toLowerCase());
-    const columns = heads.map((head, place) => ({ place, head, name: `${table.id}.${head.dataset.column}` }));
-    const prepared = { table, filters: [], narrow, fits: rows.length, visible: rows.length };
-    let most = Number(table.dataset.most) || Infinity;
+    const columns = heads.map((head, index) => ({ index, head, name: `${table.id}.${head.dataset.column}` }));
+    const unmatched = tools.parentElement.querySelector(".unmatched"), download = tools.querySelector("a[download]");
+    const prepared = { table, filters: [], narrow, pickedRows: rows.length };
+    const most = Number(table.dataset.most) || Infinity;
+    let isWhole = false, isPrinted = false, matching = new Set(rows);
     tools.hidden = false;
 
     // Shows the rows with all words of the text (in any column, or in what the row is found by besides) and with the values of
     // columns that the address names, as far as the filters of the page let them.
     function narrow() {
-      const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
-      const values = columns.filter(({ name }) => state.has(name));
+      const searched = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+      const chosen = columns.filter(({ name }) => state.has(name));
       const isOf = (cell, value) => [cell, ...cell.querySelectorAll("span")].some((inside) => inside.textContent.trim() === value);
-      const fits = new Map(rows.map((row, place) => [row, words.every((word) => texts[place].includes(word))
-        && values.every((column) => isOf(row.cells[column.place], state.get(column.name)))
-        && prepared.filters.every((filter) => filter(row))]));
-      prepared.fits = rows.filter((row) => fits.get(row)).length;
-      prepared.visible = 0;
+      const picked = new Set(rows.filter((row) => prepared.filters.every((filter) => filter(row))));
+      matching = new Set(rows.filter((row, index) => picked.has(row) && searched.every((word) => texts[index].includes(word))
+        && chosen.every((column) => isOf(row.cells[column.index], state.get(column.name)))));
+      let visible = 0;
       [...body.rows].forEach((row) => {
-        row.hidden = !fits.get(row) || (prepared.visible >= most && !row.matches(".picked"));
-        prepared.visible += !row.hidden;
+        row.hidden = !matching.has(row) || (visible >= most && !isWhole && !isPrinted && !row.matches(".picked"));
+        visible += !row.hidden;
       });
-      const total = words.length || values.length ? rows.length : prepared.fits;
-      count.textContent = prepared.visible < total ? `${prepared.visible} / ${total}` : "";
-      if (all) all.hidden = prepared.visible >= prepared.fits;
+      prepared.pickedRows = picked.size;
+      count.textContent = visible < picked.size ? `${visible} / ${picked.size}` : "";
+      unmatched.hidden = matching.size > 0 || picked.size === 0;
+      if (all) all.hidden = visible >= matching.size;
       tools.querySelectorAll(".chosen").forEach((button) => button.remove());
-      count.after(...values.map(({ head, name }) => {
-        const button = element("button", "chosen", `${text(head)}: ${state.get(name)} ×`);
+      count.after(...chosen.map(({ head, index, name }) => {
+        const value = state.get(name), cell = rows.map((row) => row.cells[index]).find((candidate) => isOf(candidate, value));
+        const button = element("button", "chosen", `${text(head)}: ${cell ? text(cell) : value} ×`);
         button.type = "button";
-        button.addEventListener("click", () => { remember(name, ""); narrow(); heads[0].querySelector("button").focus(); });
+        button.addEventListener("click", () => { remember(name, ""); narrow(); download.focus(); });
         return button;
       }));
     }
     input?.addEventListener("input", () => { remember(table.id, input.value); narrow(); });
     all?.addEventListener("click", () => {
       const hidden = [...body.rows].filter((row) => row.hidden);
-      most = Infinity;
+      isWhole = true;
       narrow();
       // The button is gone: the keyboard goes on at the first row that it has shown.
       const first = hidden.find((row) => !row.hidden);
@@ -109,10 +118,10 @@ window.campus = (() => {
 
     // Sorts by a column: up, down, then as the page has it. Cells without a value stay last.
     function sort(column, down) {
-      heads.forEach((head, place) => head.setAttribute("aria-sort", place !== column ? "none" : down ? "descending" : "ascending"));
+      heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"));
       const keys = new Map(column === null ? [] : rows.map((row) => [row, key(row.cells[column])]));
-      const order = (one, two) => isEmpty(keys.get(one)) - isEmpty(keys.get(two))
-        || (down ? -1 : 1) * compare(keys.get(one), keys.get(two));
+      const order = (left, right) => isEmpty(keys.get(left)) - isEmpty(keys.get(right))
+        || (down ? -1 : 1) * compare(keys.get(left), keys.get(right));
       body.append(...(column === null ? rows : [...rows].sort(order)));
       narrow();
     }
@@ -128,13 +137,16 @@ window.campus = (() => {
     });
     prepared.follow = () => {
       if (input) input.value = state.get(table.id) || "";
-      const sorted = Number(state.get(`${table.id}.sort`));
-      if (Number.isInteger(sorted) && heads[Math.abs(sorted) - 1]) sort(Math.abs(sorted) - 1, sorted < 0); else narrow();
+      const sorted = Number(state.get(`${table.id}.sort`)), column = Math.abs(sorted) - 1;
+      sort(heads[column] ? column : null, sorted < 0);
     };
 
-    const download = tools.querySelector("a[download]"), workbook = tools.querySelector(".workbook");
+    // Paper and the download have all rows that match, also those before a reader asks for all.
+    addEventListener("beforeprint", () => { isPrinted = true; narrow(); });
+    addEventListener("afterprint", () => { isPrinted = false; narrow(); });
+    const workbook = tools.querySelector(".workbook");
     download.addEventListener("click", () => {
-      const lines = [heads, ...[...body.rows].filter((row) => !row.hidden).map((row) => [...row.cells])];
+      const lines = [heads, ...[...body.rows].filter((row) => matching.has(row)).map((row) => [...row.cells])];
       const csv = lines.map((cells) => cells.map((cell) => field(text(cell))).join(",")).join("\r\n");
       download.href = `data:text/csv;charset=utf-8,${encodeURIComponent(`\ufeff${csv}\r\n`)}`;
     });
@@ -155,12 +167,11 @@ window.campus = (() => {
   tables.forEach((table) => table.follow());
   // A link on the page changes the state, such as the link of a figure to the students behind it.
   window.addEventListener("hashchange", () => {
-    if (!location.hash.includes("=")) return;
-    const next = new URLSearchParams(location.hash.slice(1));
+    if (location.hash && !location.hash.includes("=")) return;
     [...state.keys()].forEach((name) => state.delete(name));
-    next.forEach((value, name) => state.set(name, value));
+    stateOfAddress().forEach((value, name) => state.set(name, value));
     tables.forEach((table) => table.follow());
-    const heading = document.getElementById(`h-${[...next.keys()][0].split(".")[0]}`);
+    const heading = document.getElementById(`h-${[...state.keys()][0]?.split(".")[0]}`);
     if (heading) { heading.tabIndex = -1; heading.focus(); heading.scrollIntoView(); }
   });
   return { data, element, language, state, remember, switcher, tables };

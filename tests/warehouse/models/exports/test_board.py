@@ -376,6 +376,27 @@ def test_empty_lists_speak_of_the_group_that_is_picked(window: Page, begun: Path
     page.shows("None of the students who can be judged", "All rolls of the last 7 days were taken.")
 
 
+def test_a_search_without_rows_does_not_say_nobody(window: Page, pages: dict[str, Path]) -> None:
+    """Somebody of the group is in the list, though the search hides the row."""
+    page = open_board(window, pages[str(SCHOOL)])
+    page.type("//p[@data-rows='talks']//input", "xyzzy")
+    texts = "document.querySelectorAll('#section-talks > :is(.nothing, .unmatched)')"
+    hidden = f"return [...{texts}].map(text => text.hidden)"
+    assert page.run(hidden) == [False, True], "no row matches, which is not nobody"
+    assert page.run(COUNT).startswith("0 / ")
+
+
+def test_the_picked_class_follows_the_address(window: Page, pages: dict[str, Path]) -> None:
+    page = open_board(window, pages[str(SCHOOL)])
+    key = page.run("return document.querySelector('#pick').options[1].value")
+    page.run(f"location.hash = '#pick=class+{key}&talks.sort=1'")
+    page.shows("仅看")
+    assert page.run("return document.querySelector('#pick').value") == key
+    page.run("location.hash = '#talks=x'")
+    assert page.has("//p[@id='picked'][not(text())]", 10)
+    assert page.run("return document.querySelector('#talks th').getAttribute('aria-sort')") == "none"
+
+
 def test_a_long_list_shows_all_on_demand(window: Page, begun: Path, tmp_path: Path) -> None:
     """Also where scores were never loaded, so that there may be others."""
     [end] = export(begun, ["board"], [2], Options(tmp_path))
@@ -383,6 +404,16 @@ def test_a_long_list_shows_all_on_demand(window: Page, begun: Path, tmp_path: Pa
     page = open_board(window, end.path)
     assert len(_seen(page, "talks")) == TALKS
     assert page.run(COUNT) == f"{TALKS} / {MANY}"
+    # A download and paper have all rows.
+    csv = page.run(
+        "const a = document.querySelector('[data-rows=talks] a[download]');"
+        "a.addEventListener('click', e => e.preventDefault()); a.click(); return decodeURIComponent(a.href)"
+    )
+    assert csv.count("\r\n") == MANY + 1
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(_seen(page, "talks")) == MANY
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert len(_seen(page, "talks")) == TALKS
     page.shows("名单可能不完整")
     page.type("//section[@id='section-talks']//button[@class='all']", ENTER)
     assert len(_seen(page, "talks")) == MANY

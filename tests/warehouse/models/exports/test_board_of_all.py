@@ -199,6 +199,22 @@ def test_charts_show_quartiles_and_the_selected_school(window: Page, path: Path)
 
 
 @NEEDS_BROWSER
+def test_a_download_separates_reasons_of_a_school(window: Page, path: Path) -> None:
+    """All schools are in the download, also those below the first twenty."""
+    page = open_board(window, path)
+    reasons = page.run(
+        "return [...document.querySelectorAll('#schools tbody tr')]"
+        ".map(row => [...row.querySelectorAll('.reason .zh')].map(reason => reason.textContent).join('；'))"
+    )
+    csv = page.run(
+        "const a = document.querySelector('[data-rows=schools] a[download]');"
+        "a.addEventListener('click', e => e.preventDefault()); a.click(); return decodeURIComponent(a.href)"
+    )
+    assert csv.count("\r\n") == MANY + 1
+    assert any("；" in text for text in reasons) and all(text in csv for text in reasons)
+
+
+@NEEDS_BROWSER
 def test_the_page_of_many_schools_is_two_pages_on_paper(window: Page, path: Path) -> None:
     assert len(re.findall(rb"/Type\s*/Page\b", open_board(window, path).printed())) == 2
 

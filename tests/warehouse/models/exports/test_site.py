@@ -1,6 +1,7 @@
 """The site: links, least access, numbers, hostile names, and that unchanged pages are not written again."""
 
 import re
+import shutil
 import zlib
 from contextlib import closing
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.library.sheet_library import make_sheet
+from exports.library.words import labels
 from exports.pages.sections import PageKind
 from exports.site.folders import Role
 from exports.site.kinds import kinds
@@ -355,6 +357,18 @@ def test_a_table_is_found_sorted_and_downloaded(folder: Path, window: Page) -> N
     )
     lines = csv.partition(",")[2].removeprefix("\ufeff").split("\r\n")
     assert len(lines) == len(rows) + 2 and rows[0][0] in csv
+    # The table follows the address, also in its order, and says that no row matches.
+    window.run("location.hash = '#students=nobody'")
+    window.shows("没有符合条件的行。")
+    order = "return document.querySelector('#students th').getAttribute('aria-sort')"
+    assert window.run(order) == "none"
+    assert (
+        window.run("return document.querySelector('[data-rows=students] [role=status]').textContent")[0]
+        == "0"
+    )
+    window.run("location.hash = ''")
+    window.shows("学生")
+    assert window.run("return document.querySelector('#section-students .unmatched').hidden")
 
 
 @NEEDS_BROWSER
@@ -371,24 +385,24 @@ def test_a_figure_leads_to_the_students_behind_it(folder: Path, window: Page) ->
 
 
 @NEEDS_BROWSER
-def test_levels_are_sorted_by_their_order(folder: Path, window: Page) -> None:
+def test_levels_are_sorted_by_their_order(published: Path, tmp_path: Path, window: Page) -> None:
     """By the order of words.yml: the alphabet would put a watch before a warning."""
-    window.open((folder / "head" / "index.html").as_uri())
-    # The healthy school has too few levels: one of each, in the order of the alphabet.
-    window.run(
-        "const body = document.querySelector('#students').tBodies[0];"
+    file = Path(shutil.copy(published, tmp_path / "campus.duckdb"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE marts.early_warning SET level = 'watch' WHERE student_id % 2 = 1")
+    written(file, tmp_path, "head")
+    window.open((tmp_path / f"site_{SCHOOL}" / "head" / "index.html").as_uri())
+    levels = (
         "const level = document.querySelector('#students [data-column=level]').cellIndex;"
-        "[[3, '无数据'], [0, '高风险'], [2, '关注'], [1, '预警']].forEach(([place, text], number) => {"
-        "const cell = body.rows[number % body.rows.length].cells[level];"
-        "cell.dataset.sort = place; cell.textContent = text; });"
-        "document.querySelector('#students [data-column=level] button').click()"
+        "return [...document.querySelector('#students').tBodies[0].rows].map(row => "
+        "[Number(row.cells[level].dataset.sort), row.cells[level].querySelector('.en').textContent])"
     )
-    places = window.run(
-        "const level = document.querySelector('#students [data-column=level]').cellIndex;"
-        "return [...document.querySelector('#students').tBodies[0].rows]"
-        ".map(row => Number(row.cells[level].dataset.sort))"
-    )
-    assert len(places) > 1 and places == sorted(places)
+    order = [words.en for words in labels("levels").values()]
+    exported = window.run(levels)
+    assert len({level for _, level in exported}) > 1
+    assert all(order[position] == level for position, level in exported)
+    window.run("document.querySelector('#students [data-column=level] button').click()")
+    assert window.run(levels) == sorted(exported)
 
 
 @NEEDS_BROWSER
@@ -408,6 +422,11 @@ def test_a_link_of_a_figure_narrows_by_its_column(folder: Path, window: Page) ->
     window.run("document.querySelector('.facts a[href^=\"#\"]').click()")
     number = window.run("return document.querySelector('.facts a[href^=\"#\"]').textContent")
     assert str(window.run(f"return {rows}.filter(r => !r.hidden).length")) == number
+    button = "return document.querySelector('.chosen').textContent"
+    label = next(words for words in labels("levels").values() if words.zh == link.partition("=")[2])
+    assert label.zh in window.run(button)
+    window.click("//button[@id='language']")
+    assert label.en in window.run(button) and label.zh not in window.run(button)
     window.click("//button[@class='chosen']")
     assert window.run(f"return {rows}.every(r => !r.hidden)")
 
