@@ -11,7 +11,7 @@ from typing import Any
 
 from exports.board.data import BOARD, PageOfCharts, Panel, alarms
 from exports.library.words import content_of, labels, to_words
-from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, render_alone
+from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, render_alone, time_of_data
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Language, Words
 
@@ -52,11 +52,13 @@ def render_board(
         "is_of_schools": is_of_schools,
         "figures": {},
         "pages": {},
-        "age": age_of_page(origin, () if is_of_schools else alarms(origin)),
+        "age": age_of_page(origin),
     }
     for_template = {
         "suffix": BOARD.texts["board"],
         "kind": BOARD.texts["board"],
+        "as_of": time_of_data(origin),
+        "alarms": () if is_of_schools else alarms(origin),
         "published": f"{origin.published_at:%Y-%m-%d %H:%M}",
         "generation": origin.generation,
         "footer": BOARD.texts["footer"],
@@ -93,6 +95,7 @@ def chart_section(
 
 
 def _range(rows: Rows) -> Words:
+    rows = [row for row in rows if row["name"]]
     value = next((name for name in RANGED if rows and name in rows[0]), None)
     if value is None:
         return EMPTY

@@ -21,10 +21,12 @@ window.campus = (() => {
     switcher.textContent = code === "zh" ? "English" : "中文";
     switcher.lang = code === "zh" ? "en" : "zh";
     if (!age) return;
-    document.getElementById("as-of").textContent = age.as_of || "—";
     const days = Math.floor((Date.now() - Date.parse(age.moment)) / 864e5), old = document.getElementById("old");
     old.hidden = !(days >= age.old_days);
     old.textContent = age.old[code].replace("{}", days);
+    // A page of one file has its date and its alarms without a script.
+    if (!age.alarms) return;
+    document.getElementById("as-of").textContent = age.as_of || "—";
     document.getElementById("alarms").replaceChildren(...age.alarms.map((alarm) => element("p", "alarm", alarm[code])));
   }
   switcher.addEventListener("click", () => {

@@ -30,8 +30,10 @@ SAME_TEXTS = 10_000
 OLD_DAYS = 2
 #: The variables of pages without a value of their own.
 DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(("facts", "figures", "crumbs", "sections", "scripts"), ()),
-    **dict.fromkeys(("root", "address", "semester", "oldest", "published", "generation", "data"), ""),
+    **dict.fromkeys(("facts", "figures", "crumbs", "sections", "scripts", "alarms"), ()),
+    **dict.fromkeys(
+        ("root", "address", "semester", "oldest", "as_of", "published", "generation", "data"), ""
+    ),
     **dict.fromkeys(("picks", "link"), None),
     "terms": {},
     "glossary": {},
@@ -103,16 +105,16 @@ def crumb(words: Words | str, href: str = "") -> dict[str, Any]:
     return {"words": untranslated(words) if isinstance(words, str) else words, "href": href}
 
 
-def age_of_page(origin: Origin, alarms: Sequence[Words]) -> dict[str, Any]:
-    """The date of a page's data and its alarms, for its script."""
+def age_of_page(origin: Origin) -> dict[str, Any]:
+    """What the script of a page needs to say how many days old the page's data are."""
     as_of = origin.age.as_of
-    return {
-        "as_of": f"{as_of:%Y-%m-%d %H:%M}" if as_of else None,
-        "moment": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None,
-        "old_days": OLD_DAYS,
-        "old": by_language(TEXTS["old"]),
-        "alarms": [by_language(alarm) for alarm in alarms],
-    }
+    moment = f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None
+    return {"moment": moment, "old_days": OLD_DAYS, "old": by_language(TEXTS["old"])}
+
+
+def time_of_data(origin: Origin) -> str:
+    """When a page's data were loaded. Empty: never."""
+    return f"{origin.age.as_of:%Y-%m-%d %H:%M}" if origin.age.as_of else ""
 
 
 def render(language: Language, variables: Mapping[str, Any]) -> str:

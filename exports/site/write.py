@@ -20,7 +20,15 @@ from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
 from exports.library.words import texts, untranslated
 from exports.pages.cells import Links, calendar_of, facts_of, line_chart, table_of
-from exports.pages.render import PageSection, age_of_page, crumb, read_shared, render
+from exports.pages.render import (
+    PageSection,
+    age_of_page,
+    by_language,
+    crumb,
+    read_shared,
+    render,
+    time_of_data,
+)
 from exports.pages.sections import TEXTS, Layout, PageKind, Pages, Row, layout_of
 from exports.site.folders import READERS, SITE, WRITTEN, Role
 from exports.site.kinds import Kind, kinds
@@ -281,4 +289,5 @@ def anchor(term: str) -> str:
 
 def age_script(origin: Origin) -> str:
     """The date of the data and its alarms, as a script that sets a variable."""
-    return f"window.campusAge = {json.dumps(age_of_page(origin, alarms(origin)))};\n"
+    of_data = {"as_of": time_of_data(origin), "alarms": [by_language(alarm) for alarm in alarms(origin)]}
+    return f"window.campusAge = {json.dumps(age_of_page(origin) | of_data)};\n"

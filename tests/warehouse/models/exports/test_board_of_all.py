@@ -13,6 +13,7 @@ import pytest
 from exports.board.comparison import facts_of
 from exports.board.data import BOARD
 from exports.board.data import SCHOOLS as SCHOOLS_DATA
+from exports.board.school import write_board
 from exports.board.schools import write_board_of_all
 from exports.figures import figures
 from exports.source import origins, schools
@@ -87,6 +88,19 @@ def test_the_number_of_queries_is_that_of_few_schools(con: duckdb.DuckDBPyConnec
     write(of_two, tmp_path / "two.html", 2)
     write(of_many, tmp_path / "many.html")
     assert of_many.queries == of_two.queries < MANY
+
+
+def test_the_age_and_the_alarms_need_no_script(
+    con: duckdb.DuckDBPyConnection, path: Path, tmp_path: Path
+) -> None:
+    """A viewer of a mail program runs none."""
+    sources = origins(con, tmp_path / "no_such_file", schools(con))
+    [source] = [source for source in sources.values() if source.school.id == many_schools.FAILED]
+    write_board(con, source.made_of(BOARD.sources), tmp_path / "board.html", "zh", tmp_path, names=True)
+    for file, alarms in ((path, 0), (tmp_path / "board.html", 1)):
+        text = re.sub("<script.*?</script>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert '<b id="as-of">2026-03-1' in text
+        assert len(re.findall('<p class="alarm">.*?未能加载', text)) == alarms
 
 
 def test_hidden_numbers_are_not_on_the_page(path: Path) -> None:
