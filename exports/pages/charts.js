@@ -22,12 +22,13 @@
     spec.datasets = { rows: unfolded(rows[name]) };
     spec.params.forEach((param) => { if (param.name in picked) param.value = picked[param.name]; });
     spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(drawing.clientWidth / 130)));
-    // Each class has a line, in a school of many a narrower one.
     const lines = new Set(rows[name].values.map(([number]) => number)).size;
-    if (spec.height.step) spec.height.step = Math.max(13, Math.min(spec.height.step, 660 / lines));
+    if (spec.usermeta?.isSqueezed) spec.height.step = Math.max(13, Math.min(spec.height.step, 660 / lines));
     views.get(name)?.finalize();
-    drawing.setAttribute("aria-label", drawing.dataset[language()]);
     const { view } = await vegaEmbed(drawing, spec, options);
+    // Vega has put names of its own in their place.
+    drawing.setAttribute("role", "img");
+    drawing.setAttribute("aria-label", drawing.dataset[language()]);
     view.addEventListener("click", (_event, item) => {
       const datum = item?.datum;
       if (datum?.kind === "class" || datum?.kind === "cohort") pick(datum.kind, datum.key, true);

@@ -73,6 +73,15 @@ def test_paper_has_enough_contrast(kind: str, folder: Path, window: Page) -> Non
         page.media("")
 
 
+def test_each_chart_has_its_text_alternative(folder: Path, window: Page) -> None:
+    """Vega writes a name of its own, the same for each chart, when it draws."""
+    page = opened(window, folder, "board")
+    for language in ("zh", "en"):
+        unnamed = f".//*[@data-chart][not(@role = 'img' and @aria-label = @data-{language})]"
+        assert page.has(f"//main[.//*[@data-chart]][not({unnamed})]", 10)
+        page.click("//button[@id='language']")
+
+
 def test_a_picked_class_has_no_findings(folder: Path, window: Page) -> None:
     page = opened(window, folder, "board")
     page.run(
