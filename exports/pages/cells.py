@@ -123,7 +123,7 @@ def pinyin_of(text: str) -> str:
     return f"{''.join(syllable[0] for syllable in syllables)} {''.join(syllables)}"
 
 
-def facts_of(layout: Layout, row: Row, links: Links) -> list[dict[str, Any]]:
+def heading_facts(layout: Layout, row: Row, links: Links) -> list[dict[str, Any]]:
     """The facts below a page's title. Facts that are not known are left out. A number of students links to
     the list below that has them."""
     facts = []

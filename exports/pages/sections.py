@@ -24,8 +24,6 @@ Row = Mapping[str, Any]
 PageKind = Literal["index", "cohort", "class", "course", "student"]
 #: The keys of the pages that a site has, by kind. Cells link to these only.
 Pages = Mapping[PageKind, Collection[str]]
-#: The pages that cells link to: by column, the kind of page and the column with its key.
-Links = Mapping[str, tuple[PageKind, str]]
 
 #: More take more memory.
 PAGES_READ_AT_ONCE = 500

@@ -19,7 +19,7 @@ from exports.board.data import alarms
 from exports.library.definitions import all_definitions
 from exports.library.sheet_library import Rows
 from exports.library.words import texts, untranslated
-from exports.pages.cells import Links, calendar_of, facts_of, line_chart, table_of
+from exports.pages.cells import Links, calendar_of, heading_facts, line_chart, table_of
 from exports.pages.render import (
     PageSection,
     age_of_page,
@@ -234,7 +234,7 @@ def _page(
         "suffix": untranslated(school),
         "address": address,
         "crumbs": _crumbs(row, layouts[0], links, school, kind),
-        "facts": facts_of(layouts[0], row, links),
+        "facts": heading_facts(layouts[0], row, links),
         "link": crumb(texts(SITE)["board"], BOARD_PAGE) if is_index and heading is None else None,
         "sections": [
             _section(source, kind, layout, rows, links)

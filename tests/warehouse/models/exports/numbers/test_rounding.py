@@ -16,7 +16,7 @@ import pytest
 
 from exports.export import Options, Written, export
 from exports.figures import at_risk_figure, grade_figures, present_figure, rolls_figure
-from exports.pages.cells import Links, facts_of
+from exports.pages.cells import Links, heading_facts
 from exports.pages.sections import Field, Layout
 from exports.site.kinds import kinds
 from exports.spreadsheet.sheets import Words
@@ -235,7 +235,7 @@ def test_a_number_that_is_not_finite_is_not_known(number: float) -> None:
     words = Words("Rate", "比率")
     field = Field("rate", words, None, "percent", 2, False, {}, link=None, is_pair=False, is_wide=False)
     layout = Layout(kinds()["student"].heading, "", (field,), words, "rows")
-    [fact] = facts_of(layout, {"rate": number}, Links({}, ""))
+    [fact] = heading_facts(layout, {"rate": number}, Links({}, ""))
     assert fact["cell"] == "—"
 
 
