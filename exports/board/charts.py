@@ -15,7 +15,7 @@ from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, r
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Language, Words
 
-Rows = Sequence[Mapping[str, Any]]
+ChartRows = Sequence[Mapping[str, Any]]
 #: The columns of a chart's row that are those of its group.
 GROUP = ("kind", "key", "name", "cohort", "order")
 #: The columns of charts whose range their text alternatives have.
@@ -26,8 +26,8 @@ def render_board(
     origin: Origin,
     variables: Mapping[str, Any],
     data: Mapping[str, Any],
-    groups: Rows,
-    rows: Mapping[str, Rows],
+    groups: ChartRows,
+    rows: Mapping[str, ChartRows],
     page: PageOfCharts,
     target: Path,
     language: Language,
@@ -67,7 +67,7 @@ def render_board(
     target.write_text(html, encoding="utf-8")
 
 
-def _numbered(groups: Rows, rows: Rows) -> dict[str, Any]:
+def _numbered(groups: ChartRows, rows: ChartRows) -> dict[str, Any]:
     """The rows of a chart, each with the number of its group and its values."""
     numbers = {(group["kind"], group["key"]): number for number, group in enumerate(groups)}
     names = [name for name in rows[0] if name not in GROUP] if rows else []
@@ -76,7 +76,7 @@ def _numbered(groups: Rows, rows: Rows) -> dict[str, Any]:
 
 
 def chart_section(
-    name: str, panel: Panel, rows: Rows, not_known: Words | None, alt: Words = EMPTY
+    name: str, panel: Panel, rows: ChartRows, not_known: Words | None, alt: Words = EMPTY
 ) -> PageSection:
     """A chart of a page.
 
@@ -94,7 +94,7 @@ def chart_section(
     )
 
 
-def _range(rows: Rows) -> Words:
+def _range(rows: ChartRows) -> Words:
     rows = [row for row in rows if row["name"]]
     value = next((name for name in RANGED if rows and name in rows[0]), None)
     if value is None:

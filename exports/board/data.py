@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import duckdb
+from pydantic import Field as Setting
 
 from exports.library.definitions import definitions_of
 from exports.library.view_rows import Data, ViewRows
@@ -46,6 +47,8 @@ class ListData(Section):
     figure: str
     #: Columns with names of persons, with the texts that number them where the page names nobody.
     persons: dict[str, str]
+    #: Columns with the texts in the place of missing values.
+    unknown: dict[str, str] = Setting(default_factory=dict)
 
 
 class BoardData(Data):
@@ -119,7 +122,7 @@ def alarms(origin: Origin) -> list[Words]:
     return [message for message in messages if message]
 
 
-def listed(names: Sequence[str]) -> Words:
+def abridged(names: Sequence[str]) -> Words:
     """A list of schools; of many the first names and the number of the rest."""
     first = joined(map(untranslated, names[:MOST_NAMES]))
     if len(names) <= MOST_NAMES:

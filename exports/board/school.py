@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from exports.board.charts import Rows, chart_section, render_board
+from exports.board.charts import ChartRows, chart_section, render_board
 from exports.board.data import BOARD, ListData, terms_of
 from exports.figures import WHOLE, Group, figures_by_group
 from exports.library import back_test
@@ -77,6 +77,7 @@ def write_board(
         "title": untranslated(school.name),
         "semester": " · ".join(dict.fromkeys(row["semester_name"] for row in rows["semesters"])),
         "figures": by_group[WHOLE],
+        "lists": {data.figure: name for name, data in BOARD.lists.items()},
         "sections": [
             *(section for section, _ in lists.values() if not section.style),
             *charts.values(),
@@ -140,6 +141,8 @@ def _list_section(
             {**row, "class_title": classes.get(row["_admin_class_id"], row["class_title"])} for row in rows
         ]
     visible = rows if names else _without_names(data, rows)
+    unknown = {name: BOARD.texts[text] for name, text in data.unknown.items()}
+    visible = [{**row, **{name: row[name] or text for name, text in unknown.items()}} for row in visible]
     section = PageSection(
         name,
         data.name,
@@ -193,7 +196,7 @@ def _figures_for_script(by_group: Mapping[Group, Sequence[Figure]]) -> dict[str,
     }
 
 
-def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows]:
+def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, ChartRows]:
     """The rows of each chart by its name. Each row has its group: `kind`, `key`, `cohort`, `name`, and
     `order` (the school, then its cohorts, then its classes). `all_groups` are these."""
     rows = {name: read_rows(con, data, [school.id]) for name, data in BOARD.rows.items()}
@@ -216,23 +219,23 @@ def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows
         for level in LEVELS
         if row[level]
     ]
-    drawn: dict[str, Rows] = {name: _drawn(rows[name], by_group) for name in BOARD.charts()}
-    listed = {
+    drawn: dict[str, ChartRows] = {name: _drawn(rows[name], by_group) for name in BOARD.charts()}
+    choices = {
         "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
         "groups": classes,
         "all_groups": groups,
     }
-    return {**rows, **drawn, **listed}
+    return {**rows, **drawn, **choices}
 
 
-def _classes(rows: Rows, cohorts: Mapping[str, str]) -> list[dict[str, Any]]:
+def _classes(rows: ChartRows, cohorts: Mapping[str, str]) -> list[dict[str, Any]]:
     """Classes with distinct names: a chart draws equal names as one group."""
     classes = [{**row, "cohort_name": cohorts.get(row["cohort"], "")} for row in rows]
     names = distinct_names({row["key"]: f"{row['cohort_name']} {row['name']}".strip() for row in classes})
     return [{**row, "name": names[row["key"]]} for row in classes]
 
 
-def _drawn(rows: Rows, by_group: Mapping[Group, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _drawn(rows: ChartRows, by_group: Mapping[Group, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows of groups that the page has."""
     grouped = [((row["group_type"].removeprefix("admin_"), row["key"]), row) for row in rows]
     return [

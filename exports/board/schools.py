@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 from markupsafe import Markup
 
-from exports.board.charts import Rows, chart_section, render_board
+from exports.board.charts import ChartRows, chart_section, render_board
 from exports.board.comparison import (
     NAMES,
     OF_ALL,
@@ -29,7 +29,7 @@ from exports.board.comparison import (
     with_quartiles,
     without_small_subjects,
 )
-from exports.board.data import BOARD, SCHOOLS, PageOfCharts, Panel, listed, terms_of
+from exports.board.data import BOARD, SCHOOLS, PageOfCharts, Panel, abridged, terms_of
 from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
 from exports.library.words import labels, untranslated
@@ -182,7 +182,7 @@ def _rows(
     con: duckdb.DuckDBPyConnection,
     schools: Sequence[School],
     facts: Mapping[int, Facts],
-    groups: Rows,
+    groups: ChartRows,
     *,
     are_many: bool,
 ) -> dict[str, list[dict[str, Any]]]:
@@ -208,7 +208,9 @@ def _rows(
     return rows
 
 
-def _not_known(name: str, schools: Sequence[School], facts: Mapping[int, Facts], rows: Rows) -> Words | None:
+def _not_known(
+    name: str, schools: Sequence[School], facts: Mapping[int, Facts], rows: ChartRows
+) -> Words | None:
     """The schools whose data for a chart are not known. None: there are none."""
     with_rows = {row["key"] for row in rows}
     unknown = [
@@ -216,7 +218,7 @@ def _not_known(name: str, schools: Sequence[School], facts: Mapping[int, Facts],
         for school in schools
         if str(school.id) not in with_rows and _lacks(name, facts[school.id])
     ]
-    return TEXTS["without_data"].format(listed(unknown)) if unknown else None
+    return TEXTS["without_data"].format(abridged(unknown)) if unknown else None
 
 
 def _lacks(name: str, facts: Facts) -> bool:
@@ -227,7 +229,7 @@ def _lacks(name: str, facts: Facts) -> bool:
     return (at_risk if of_levels else present).value == figures_data().texts["not_known"]
 
 
-def _chart_section(name: str, panel: Panel, rows: Rows, not_known: Words | None) -> PageSection:
+def _chart_section(name: str, panel: Panel, rows: ChartRows, not_known: Words | None) -> PageSection:
     """A chart with the names of the schools without data for it. Its text alternative has the quartiles."""
     of_all = [row for row in rows if row["kind"] == "school" and "low" in row]
     alt = EMPTY

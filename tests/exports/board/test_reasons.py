@@ -15,7 +15,7 @@ from exports.board.comparison import (
     urgency,
     with_quartiles,
 )
-from exports.board.data import MOST_NAMES, listed
+from exports.board.data import MOST_NAMES, abridged
 from exports.source import Origin, School
 from exports.spreadsheet.sheets import Figure, Words
 from warehouse.age import STALE, Age
@@ -133,6 +133,6 @@ def test_a_week_of_all_schools_has_their_quartiles() -> None:
 
 def test_a_long_list_names_the_first_schools() -> None:
     schools = [str(number) for number in range(1, MOST_NAMES + 3)]
-    assert listed(schools[:2]) == Words("1, 2", "1、2")
-    assert listed(schools).en.endswith("9, 10 and 2 more")
-    assert listed(schools).zh.endswith("9、10等12所学校")
+    assert abridged(schools[:2]) == Words("1, 2", "1、2")
+    assert abridged(schools).en.endswith("9, 10 and 2 more")
+    assert abridged(schools).zh.endswith("9、10等12所学校")

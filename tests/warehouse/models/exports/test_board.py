@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from exports.board.charts import Rows
+from exports.board.charts import ChartRows
 from exports.board.data import BOARD
 from exports.board.school import chart_rows
 from exports.export import Options, Written, export
@@ -90,6 +90,20 @@ def test_charts_are_drawn_and_nothing_is_asked_for(window: Page, pages: dict[str
     text = pages[str(SCHOOL)].read_text(encoding="utf-8")
     assert "default-src 'none'" in text and "unsafe-eval" not in text
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
+
+
+def test_a_figure_leads_to_the_list_behind_it(window: Page, pages: dict[str, Path]) -> None:
+    """The class that is picked stays."""
+    page = open_board(window, pages[str(SCHOOL)])
+    key = page.run("return document.querySelector('#pick').options[1].value")
+    page.run(f"location.hash = '#pick=class+{key}'")
+    page.shows("仅看")
+    for figure, section in (("present", "absent"), ("at_risk", "talks"), ("rolls", "untaken")):
+        page.click(f"//article[@data-figure='{figure}']//h2/a")
+        assert page.run(
+            f"return document.querySelector(':target') === document.getElementById('h-{section}')"
+        )
+        assert page.run("return document.querySelector('#pick').value") == key
 
 
 def test_a_year_before_of_an_unknown_grade_has_the_name(window: Page, pages: dict[str, Path]) -> None:
@@ -250,6 +264,26 @@ def test_rolls_not_taken_name_who_has_to_take_them(published: Path, tmp_path: Pa
     assert [*by_group] == [WHOLE, *sorted(by_group.keys() - {WHOLE})]
     classes = [row["admin_class_keys"] for row in untaken if row["admin_class_keys"]]
     assert classes and all(keys == sorted(keys) for keys in classes)
+
+
+def test_rolls_of_a_cohort_and_of_nobody_say_so(window: Page, published: Path, tmp_path: Path) -> None:
+    """Two classes of a teacher may have the same name, each in a cohort of its own."""
+    file = Path(shutil.copy(published, tmp_path / "campus.duckdb"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE marts.attendance_class_session SET teacher_names = NULL")
+    with duckdb.connect(str(file), read_only=True) as con:
+        cohorts = {row["key"]: row["name"] for row in chart_rows(con, School(SCHOOL, "S"))["cohorts"]}
+    starts = [", ".join(sorted(cohorts[key] for key in row["cohort_keys"] or ())) for row in rolls_of(file)]
+    assert any(starts)
+    for names in (True, False):
+        [end] = export(file, ["board"], [SCHOOL], Options(tmp_path, names=names))
+        assert isinstance(end, Written)
+        page = open_board(window, end.path)
+        assert set(_seen(page, "untaken")) == {"任课教师未知"}
+        cells = "[...document.querySelectorAll('#untaken tbody tr')].map(row => row.cells[1].innerText)"
+        classes = page.run(f"return {cells}")
+        assert len(classes) == len(starts)
+        assert all(any(text.startswith(start) for text in classes) for start in starts)
 
 
 def test_the_absent_are_listed_by_class_without_phones(window: Page, published: Path, tmp_path: Path) -> None:
@@ -545,7 +579,7 @@ def test_what_is_counted_here_makes_up_what_the_marts_say(published: Path) -> No
         assert drawn["moved"] is not None and len(figures(con, SCHOOL)) == 3
     lessons, bands = drawn["lessons"], drawn["bands"]
 
-    def total(records: Rows, kind: str, value: str) -> int:
+    def total(records: ChartRows, kind: str, value: str) -> int:
         return sum(row[value] for row in records if row["kind"] == kind)
 
     assert total(lessons, "cohort", "recorded") == total(lessons, "school", "recorded") > 0

@@ -1,5 +1,6 @@
 -- Grain: school, course class with rolls of the seven days up to the last school day that were not taken.
--- Rules: the lessons without a roll, and the cohorts and administrative classes with a student in one of these lessons.
+-- Rules: the lessons without a roll, and the cohorts and administrative classes with a student in one of these lessons. The
+--   names of the cohorts stand before the name of the course class: "1班" alone may be of any cohort.
 with rolls as (
     select * from {{ ref('due_roll') }}
     where period = 'last' and state = 'unrecorded'
@@ -7,12 +8,14 @@ with rolls as (
 
 student_groups as (
     select
-        school_id,
-        course_class_id,
-        list_sort(list(distinct group_key) filter (group_type = 'cohort')) as cohort_keys,
-        list_sort(list(distinct group_key) filter (group_type = 'admin_class')) as admin_class_keys
-    from {{ ref('due_roll_group') }}
-    where period = 'last' and state = 'unrecorded'
+        due.school_id,
+        due.course_class_id,
+        list_sort(list(distinct due.group_key) filter (due.group_type = 'cohort')) as cohort_keys,
+        list_sort(list(distinct due.group_key) filter (due.group_type = 'admin_class')) as admin_class_keys,
+        string_agg(distinct names.group_name, ', ' order by names.group_name) filter (due.group_type = 'cohort') as cohorts
+    from {{ ref('due_roll_group') }} as due
+    left join {{ ref('student_group') }} as names using (school_id, group_type, group_key)
+    where due.period = 'last' and due.state = 'unrecorded'
     group by all
 ),
 
@@ -21,10 +24,12 @@ classes as (
         rolls.school_id,
         rolls.course_class_id,
         rolls.teacher_names,
-        case
-            when contains(rolls.class_name, rolls.course_name) then rolls.class_name
-            else concat_ws(' ', rolls.course_name, rolls.class_name)
-        end as course_class,
+        concat_ws(
+            ' ',
+            any_value(student_groups.cohorts),
+            case when not contains(rolls.class_name, rolls.course_name) then rolls.course_name end,
+            rolls.class_name
+        ) as course_class,
         any_value(student_groups.cohort_keys) as cohort_keys,
         any_value(student_groups.admin_class_keys) as admin_class_keys,
         list_sort(list(distinct {'date': rolls.date, 'lesson': rolls.lesson})) as lessons,
