@@ -21,6 +21,8 @@ _ROW = " | "
 _BLOCKS = (
     r"</?(?:div|dl|dt|dd|h[1-6]|header|footer|li|main|nav|ol|p|section|table|tbody|thead|title|tr|ul)\b[^>]*>"
 )
+#: Attributes that a reader comes upon: where links lead, what sorts a cell, and what a screen reader says.
+_MARKED = re.compile(r'\s(href|data-sort|download|aria-label)="([^"]*)"')
 
 
 def texts_of(folder: Path, day: date) -> dict[str, str]:
@@ -87,15 +89,19 @@ def _line(values: Sequence[Any]) -> str:
 
 
 def _visible(html: str) -> str:
-    """The text of a page in both languages, a line a block; of a page with data also the data."""
+    """The text of a page in both languages with marks of attributes, a line a block; then the page's data."""
     data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)
     text = re.sub(r"<(script|style|svg)\b.*?</\1>", "", html, flags=re.S)
-    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"<[^>]*>", lambda tag: tag[0] + _marks(tag[0]), re.sub(r"\s+", " ", text))
     text = re.sub(_BLOCKS, "\n", re.sub(r"</t[dh]>\s*(?=<t[dh])", _ROW, text))
     lines = (unescape(re.sub(r"<[^>]*>", "", line)).strip() for line in text.split("\n"))
     return "\n".join(
         [*filter(None, lines), *(json.dumps(json.loads(block), sort_keys=True) for block in data)]
     )
+
+
+def _marks(tag: str) -> str:
+    return "".join(f"[{name}={value}]" for name, value in _MARKED.findall(tag))
 
 
 def _without_times(text: str, day: date) -> str:
