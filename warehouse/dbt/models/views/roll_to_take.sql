@@ -2,7 +2,8 @@
 -- Rules: the lessons without a roll, and the cohorts and administrative classes with a student in one of these lessons. The
 --   names of the cohorts stand before the name of the course class: "1班" alone may be of any cohort.
 with rolls as (
-    select * from {{ ref('due_roll') }}
+    select distinct school_id, course_class_id, course_name, class_name, teacher_names, date, lesson
+    from {{ ref('due_roll') }}
     where period = 'last' and state = 'unrecorded'
 ),
 
@@ -17,34 +18,28 @@ student_groups as (
     left join {{ ref('student_group') }} as names using (school_id, group_type, group_key)
     where due.period = 'last' and due.state = 'unrecorded'
     group by all
-),
-
-classes as (
-    select
-        rolls.school_id,
-        rolls.course_class_id,
-        rolls.teacher_names,
-        concat_ws(
-            ' ',
-            any_value(student_groups.cohorts),
-            case when not contains(rolls.class_name, rolls.course_name) then rolls.course_name end,
-            rolls.class_name
-        ) as course_class,
-        any_value(student_groups.cohort_keys) as cohort_keys,
-        any_value(student_groups.admin_class_keys) as admin_class_keys,
-        list_sort(list(distinct {'date': rolls.date, 'lesson': rolls.lesson})) as lessons,
-        -count(distinct (rolls.date, rolls.lesson)) as most_first
-    from rolls
-    left join student_groups using (school_id, course_class_id)
-    group by rolls.school_id, rolls.course_class_id, rolls.course_name, rolls.class_name, rolls.teacher_names
 )
 
 select
-    *,
-    array_to_string(
-        list_transform(lessons, lambda roll: strftime(roll.date, '%a %d %b') || ' lesson ' || roll.lesson), ', '
+    rolls.school_id,
+    rolls.course_class_id,
+    rolls.teacher_names,
+    concat_ws(
+        ' ',
+        any_value(student_groups.cohorts),
+        case when not contains(rolls.class_name, rolls.course_name) then rolls.course_name end,
+        rolls.class_name
+    ) as course_class,
+    any_value(student_groups.cohort_keys) as cohort_keys,
+    any_value(student_groups.admin_class_keys) as admin_class_keys,
+    list({'date': rolls.date, 'lesson': rolls.lesson} order by rolls.date, rolls.lesson) as lessons,
+    -count(*) as most_first,
+    string_agg(
+        strftime(rolls.date, '%a %d %b') || ' lesson ' || rolls.lesson, ', ' order by rolls.date, rolls.lesson
     ) as lessons_en,
-    array_to_string(
-        list_transform(lessons, lambda roll: month(roll.date) || '月' || day(roll.date) || '日第' || roll.lesson || '节'), '、'
+    string_agg(
+        month(rolls.date) || '月' || day(rolls.date) || '日第' || rolls.lesson || '节', '、' order by rolls.date, rolls.lesson
     ) as lessons_zh
-from classes
+from rolls
+left join student_groups using (school_id, course_class_id)
+group by rolls.school_id, rolls.course_class_id, rolls.course_name, rolls.class_name, rolls.teacher_names
