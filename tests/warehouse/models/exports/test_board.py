@@ -283,6 +283,13 @@ def test_rolls_of_a_cohort_and_of_nobody_say_so(window: Page, published: Path, t
         cells = "[...document.querySelectorAll('#untaken tbody tr')].map(row => row.cells[1].innerText)"
         classes = page.run(f"return {cells}")
         assert len(classes) == len(starts)
+        # In both languages lessons sort by the date: an English text begins with the weekday.
+        lessons = page.run(
+            "return [...document.querySelectorAll('#untaken tbody tr')].map(row => row.cells[2])"
+            ".map(cell => [Number(cell.dataset.sort), cell.querySelector('.zh').textContent])"
+        )
+        texts = [text for _, text in sorted(lessons)]
+        assert texts == sorted(texts, key=lambda text: [int(number) for number in re.findall(r"\d+", text)])
         assert all(any(text.startswith(start) for text in classes) for start in starts)
 
 
