@@ -64,7 +64,6 @@ select
     judged.is_shown,
     lessons.date,
     lessons.date = lessons.last_day as is_last_school_day,
-    case when lessons.date > lessons.last_day then lessons.date end as later_date,
     judged.cohort_id,
     judged.cohort_name,
     judged.admin_class_id,
