@@ -150,7 +150,9 @@ def _cell(field: Field, row: Row, links: Links, order: Mapping[str, int]) -> str
 
 def _style(field: Field) -> str:
     """The class of the field's cells in page.css; empty: none."""
-    return "n" if field.kind in NUMBERS else "wide" if field.is_wide else ""
+    if field.kind in NUMBERS:
+        return "n"
+    return "wide" if field.is_wide else "date" if field.kind == "date" else ""
 
 
 def _content(field: Field, row: Row, links: Links) -> str:
