@@ -72,12 +72,14 @@ window.campus = (() => {
     const table = document.getElementById(tools.dataset.rows), body = table.tBodies[0], rows = [...body.rows];
     const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
     const input = tools.querySelector("input"), count = tools.querySelector("[role=status]"), all = tools.querySelector(".all");
-    const texts = rows.map((row) => `${row.textContent} ${row.dataset.find || ""}`.toLowerCase());
+    // Read at the first search: of thousands of rows it takes a second.
+    let texts = null;
+    const textsOfRows = () => (texts ??= rows.map((row) => `${row.textContent} ${row.dataset.find || ""}`.toLowerCase()));
     const columns = heads.map((head, index) => ({ index, head, name: `${table.id}.${head.dataset.column}` }));
     const unmatched = tools.parentElement.querySelector(".unmatched"), download = tools.querySelector("a[download]");
     const prepared = { table, filters: [], narrow, pickedRows: rows.length };
     const most = Number(table.dataset.most) || Infinity;
-    let isWhole = false, isPrinted = false, matching = new Set(rows);
+    let isWhole = false, isPrinted = false, matching = new Set(rows), sortedBy = null;
     tools.hidden = false;
 
     // Shows the rows with all words of the text (in any column, or in what the row is found by besides) and with the values of
@@ -87,7 +89,7 @@ window.campus = (() => {
       const chosen = columns.filter(({ name }) => state.has(name));
       const isOf = (cell, value) => [cell, ...cell.querySelectorAll("span")].some((inside) => inside.textContent.trim() === value);
       const picked = new Set(rows.filter((row) => prepared.filters.every((filter) => filter(row))));
-      matching = new Set(rows.filter((row, index) => picked.has(row) && searched.every((word) => texts[index].includes(word))
+      matching = new Set(rows.filter((row, index) => picked.has(row) && searched.every((word) => textsOfRows()[index].includes(word))
         && chosen.every((column) => isOf(row.cells[column.index], state.get(column.name)))));
       let visible = 0;
       [...body.rows].forEach((row) => {
@@ -120,6 +122,7 @@ window.campus = (() => {
 
     // Sorts by a column: up, down, then as the page has it. Cells without a value stay last.
     function sort(column, down) {
+      sortedBy = column;
       heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : down ? "descending" : "ascending"));
       const keys = new Map(column === null ? [] : rows.map((row) => [row, key(row.cells[column])]));
       const order = (left, right) => isEmpty(keys.get(left)) - isEmpty(keys.get(right))
@@ -140,7 +143,8 @@ window.campus = (() => {
     prepared.follow = () => {
       if (input) input.value = state.get(table.id) || "";
       const sorted = Number(state.get(`${table.id}.sort`)), column = Math.abs(sorted) - 1;
-      sort(heads[column] ? column : null, sorted < 0);
+      if (heads[column] || sortedBy !== null) sort(heads[column] ? column : null, sorted < 0);
+      else narrow();
     };
 
     // Paper and the download have all rows that match, also those before a reader asks for all.
