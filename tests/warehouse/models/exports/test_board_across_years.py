@@ -13,10 +13,10 @@ from tests.kits.models.builds import Builder
 from tests.kits.models.publishing import publish
 from tests.kits.servers.browser import BROWSER, DRIVER, Page, open_board
 
-TEXTS = "return [...document.querySelectorAll('#chart-weeks svg text')].map(t => t.textContent)"
+TEXTS = "return [...document.querySelectorAll('[data-chart=weeks] svg text')].map(t => t.textContent)"
 #: The opacity and the dashes of each line.
 LINES = """
-    return [...document.querySelectorAll('#chart-weeks svg .mark-line path')]
+    return [...document.querySelectorAll('[data-chart=weeks] svg .mark-line path')]
         .map(line => [line.getAttribute('opacity') ?? '1', line.getAttribute('stroke-dasharray')])
 """
 LAST_YEAR, IN_ENGLISH = "上一学年高三", "Grade 12 a year before"
