@@ -58,7 +58,7 @@ def test_a_cohort_has_a_paler_line_of_its_grade_last_year(window: Page, pages: d
     [(_, dash)] = [line for line in lines if line[0] != "1"]
     assert dash not in {other for opacity, other in lines if opacity == "1"}
     page.click("//button[@id='language']")
-    assert page.has("//*[@id='chart-weeks']//*[.='" + IN_ENGLISH + "']", patience=10)
+    assert page.has("//*[@data-chart='weeks']//*[.='" + IN_ENGLISH + "']", patience=10)
 
 
 def test_a_school_that_does_not_tell_has_no_such_line(window: Page, pages: dict[int, Path]) -> None:
