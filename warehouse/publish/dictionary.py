@@ -182,11 +182,11 @@ def _entries(
     values: Mapping[tuple[str, str, str], Sequence[str]],
 ) -> Iterator[dict[str, Any]]:
     described = {key: text.description for key, text in models.items() if len(key) == 3 and text.description}
-    # A view of views has comments from an earlier dictionary where it inherits: they are no words of its own.
+    # A view has comments from an earlier dictionary where it inherits, and an attached table has none.
     described |= {
         (row["schema_name"], row["table_name"], row["column_name"]): row["description"]
         for row in catalog
-        if row["schema_name"] != "views"
+        if row["schema_name"] not in INHERITING and row["description"]
     }
     by_name = {key[2]: description for key, description in described.items() if key[0] == "core"}
     # A rule in force belongs to one school, a seed's row may be for all: the description does not carry over.
