@@ -11,7 +11,7 @@ from typing import Any
 
 from exports.board.data import BOARD, PageOfCharts, Panel, alarms
 from exports.library.words import content_of, labels, to_words
-from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, render_alone, time_of_data
+from exports.pages.render import EMPTY, PageSection, age_of_page, by_language, render_alone, time_text
 from exports.source import Origin
 from exports.spreadsheet.sheets import LANGUAGES, Language, Words
 
@@ -57,7 +57,7 @@ def render_board(
     for_template = {
         "suffix": BOARD.texts["board"],
         "kind": BOARD.texts["board"],
-        "as_of": time_of_data(origin),
+        "as_of": time_text(origin.age.as_of),
         "alarms": () if is_of_schools else alarms(origin),
         "published": f"{origin.published_at:%Y-%m-%d %H:%M}",
         "generation": origin.generation,

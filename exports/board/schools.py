@@ -33,7 +33,7 @@ from exports.board.data import BOARD, SCHOOLS, PageOfCharts, Panel, abridged, te
 from exports.figures import data as figures_data
 from exports.library.view_rows import read_rows
 from exports.library.words import labels, untranslated
-from exports.pages.render import EMPTY, PageSection, Table, bilingual
+from exports.pages.render import EMPTY, PageSection, Table, bilingual, time_text
 from exports.source import Origin, School, distinct_names
 from exports.spreadsheet.sheets import Language, Words
 from warehouse.age import STALE
@@ -78,7 +78,7 @@ def write_board_of_all(
     terms = {name: panel.terms for name, panel in charts.items()} | {"schools": SCHOOLS.pages[page].terms}
     variables = {
         "title": TEXTS["all"],
-        "oldest": _time(oldest) if _time(oldest) != _time(newest) else "",
+        "oldest": time_text(oldest) if time_text(oldest) != time_text(newest) else "",
         "sections": [
             _schools_section(origins, facts, reasons, newest),
             *(
@@ -150,7 +150,7 @@ def _school_row(origin: Origin, facts: Facts, reasons: Sequence[Reason], newest:
 
 def _cells(origin: Origin, facts: Facts) -> list[Markup]:
     """The age of a school's data, and its figures, which are sorted by their numbers."""
-    as_of = untranslated(_time(origin.age.as_of) or "—")
+    as_of = untranslated(time_text(origin.age.as_of) or "—")
     for pattern, resources in (
         ("never_loaded", origin.age.never),
         ("not_loaded", dict.fromkeys(origin.age.older, ())),
@@ -174,7 +174,7 @@ def _counted(schools: int, reason: Words) -> Words:
 
 
 def _reason(name: str, newest: datetime | None, detail: Words | None = None) -> Words:
-    reason = SCHOOLS.reasons[name].format(since=_time(newest - STALE) if newest else "")
+    reason = SCHOOLS.reasons[name].format(since=time_text(newest - STALE) if newest else "")
     return reason if detail is None else TEXTS["reason_with_detail"].format(reason, detail)
 
 
@@ -245,7 +245,3 @@ def _quartiles(row: Mapping[str, Any]) -> Words:
     else:
         group, median = TEXTS["week"].format(row["week"]), row["rate"]
     return TEXTS["quartiles"].format(group, median, row["low"], row["high"])
-
-
-def _time(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}" if moment else ""

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -112,9 +113,9 @@ def age_of_page(origin: Origin) -> dict[str, Any]:
     return {"moment": moment, "old_days": OLD_DAYS, "old": by_language(TEXTS["old"])}
 
 
-def time_of_data(origin: Origin) -> str:
-    """When a page's data were loaded. Empty: never."""
-    return f"{origin.age.as_of:%Y-%m-%d %H:%M}" if origin.age.as_of else ""
+def time_text(moment: datetime | None) -> str:
+    """A time in the words of a page. Empty: there is none."""
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else ""
 
 
 def render(language: Language, variables: Mapping[str, Any]) -> str:

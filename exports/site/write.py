@@ -27,7 +27,7 @@ from exports.pages.render import (
     crumb,
     read_shared,
     render,
-    time_of_data,
+    time_text,
 )
 from exports.pages.sections import TEXTS, Layout, PageKind, Pages, Row, layout_of
 from exports.site.folders import READERS, SITE, WRITTEN, Role
@@ -289,5 +289,8 @@ def anchor(term: str) -> str:
 
 def age_script(origin: Origin) -> str:
     """The date of the data and its alarms, as a script that sets a variable."""
-    of_data = {"as_of": time_of_data(origin), "alarms": [by_language(alarm) for alarm in alarms(origin)]}
+    of_data = {
+        "as_of": time_text(origin.age.as_of),
+        "alarms": [by_language(alarm) for alarm in alarms(origin)],
+    }
     return f"window.campusAge = {json.dumps(age_of_page(origin) | of_data)};\n"
