@@ -1,11 +1,9 @@
 -- Grain: school, day, student who missed a recorded lesson of the day, or came late.
 -- Rules: the last school day (views.last_school_day) and later days of the semesters that are shown: of a day on which few
---   rolls were taken yet, what is known so far. Who missed all recorded lessons of the last school day was
---   away. reason is the kind of leave
---   that the platform names, else unexcused. last_intervention_on and the columns after it are the latest talk or measure, of
---   whichever semester.
---   is_spoken_to: it was on the day or since. The lessons of a day are those of all semesters that are shown, and the
---   level is that of the semester with the greatest id.
+--   rolls were taken yet, what is known so far. Who missed all recorded lessons of the last school day was away.
+--   leave_label is the kind of leave that the platform names. last_intervention_on and the columns after it are the latest
+--   talk or measure, of whichever semester. is_spoken_to: it was on the day or since. The lessons of a day are those of all
+--   semesters that are shown, and the level is that of the semester with the greatest id.
 with judged as (
     select * from {{ ref('student_standing') }}
     where is_shown

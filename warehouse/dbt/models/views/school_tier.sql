@@ -8,7 +8,7 @@ with recursive tiers as (
         tier,
         tier_order,
         cast(sum(tier_students) as bigint) as students,
-        row_number() over (partition by school_id order by tier_order) as place
+        row_number() over (partition by school_id order by tier_order) as tier_number
     from {{ ref('attendance_tier') }}
     where is_school and is_shown
     group by school_id, tier, tier_order
@@ -21,7 +21,7 @@ joined as (
         1 as row_of_school,
         students as students_so_far
     from tiers
-    where place = 1
+    where tier_number = 1
     union all
     select
         tiers.*,
@@ -31,7 +31,7 @@ joined as (
     from joined
     inner join tiers
         on tiers.school_id = joined.school_id
-        and tiers.place = joined.place + 1
+        and tiers.tier_number = joined.tier_number + 1
 ),
 
 -- The best tiers, of few students together, are in the row before them.
