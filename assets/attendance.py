@@ -26,11 +26,12 @@ from campus.http.errors import PlatformUnavailable
 from campus.registry import ATTENDANCE, ResourceSpec
 from loading.attendance.school import PARENTS, SchoolLoader
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime, cause_of
+from loading.connection.runtime import Runtime, cause_of
 from loading.partition_keys import weeks_by_school
 from loading.run_results import RunResults
 from warehouse.load.logs.load_log import committed
 from warehouse.load.logs.writer import batched
+from warehouse.load.slice_reading import Cause
 
 
 def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:

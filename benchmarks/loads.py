@@ -28,10 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.slices import ANYTHING, START, table
+from campus.account import Account
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import commit
-from warehouse.load.slice_reading import SliceReading
+from warehouse.load.slice_reading import Cause, SliceReading
 from warehouse.load.stage import StageWriter
 
 #: Rows of a page.
@@ -91,11 +92,8 @@ def measure(folder: Path, rows: int, kind: str) -> list[float]:
         started, used = time.perf_counter(), time.process_time()
         reading = SliceReading(
             staged=spool.finish(),
-            received=rows,
-            complete=True,
-            sync_id=f"night-{night}",
-            run_id=f"run-{night}",
-            started_at=began,
+            account=Account(received=rows, server_total=None),
+            cause=Cause(f"night-{night}", f"run-{night}", began),
         )
         outcome = commit(lake, marks, SLICE, reading, ANYTHING, folder / "work")
         seconds, cpu = seconds + time.perf_counter() - started, cpu + time.process_time() - used

@@ -30,12 +30,13 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
+from campus.account import Account
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import CHANGES, LOAD_LOG, MONTH, STANDINGS
 from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.load.commit import Guard, commit
 from warehouse.load.logs.writer import batched
-from warehouse.load.slice_reading import SliceReading
+from warehouse.load.slice_reading import Cause, SliceReading
 from warehouse.load.stage import StageWriter
 
 #: Slices of a school: the weeks of two semesters.
@@ -247,11 +248,8 @@ def _load(
         spool.write(pa.RecordBatch.from_pylist(rows, schema=table.staging_schema))
         reading = SliceReading(
             staged=spool.finish(),
-            received=ROWS,
-            complete=True,
-            sync_id=f"night-{night}",
-            run_id=f"run-{night}",
-            started_at=START + timedelta(days=night),
+            account=Account(received=ROWS, server_total=None),
+            cause=Cause(f"night-{night}", f"run-{night}", START + timedelta(days=night)),
         )
         started, cpu = time.perf_counter(), time.process_time()
         commit(lake, table, slice, reading, ANYTHING, work)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
 
+from campus.account import BadRow
 from loading.connection.runtime import Runtime
 from warehouse.forgetting.forgotten import Matcher, matcher_of
 from warehouse.forgetting.retention import without_expired
@@ -15,7 +17,7 @@ from warehouse.forgetting.surgery import key_without, raw_without
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.logs.load_log import now
-from warehouse.load.slice_reading import BadRow, SliceReading
+from warehouse.load.slice_reading import SliceReading
 
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -47,12 +49,18 @@ def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: SliceRead
     matcher = matcher_of(lake, slice.school_id)
     if matcher is None:
         return reading
+    account = reading.account
     return replace(
         reading,
-        quarantined=tuple(_bad(matcher, table, bad) for bad in reading.quarantined),
-        drift=tuple(
-            replace(difference, value=difference.value and matcher.cleaned_words(difference.value))
-            for difference in reading.drift
+        account=replace(
+            account,
+            bad=[_bad(matcher, table, bad) for bad in account.bad],
+            drift=Counter(
+                {
+                    replace(difference, sample=matcher.cleaned_words(difference.sample)): rows
+                    for difference, rows in account.drift.items()
+                }
+            ),
         ),
         failures=tuple(map(matcher.cleaned_words, reading.failures)),
     )

@@ -15,7 +15,7 @@ from campus.inputs.interventions import Lines, Student, Students, gather, line_o
 from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
 from campus.registry import INTERVENTIONS, RESOURCES
 from campus.sources.gathered import Collector, Gathered
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded, commit_slice, fail_slice, guard_of, reading_of
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import open_stage
@@ -25,6 +25,7 @@ from warehouse.files import unusable
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, Slice
 from warehouse.load.logs.load_log import now
+from warehouse.load.slice_reading import Cause
 
 FOLDER = "inputs"
 #: The addresses of teachers, which are no rows of the warehouse (campus/inputs/readers.py).
@@ -101,7 +102,7 @@ def load_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None
         collector.flush()
         reading = reading_of(stage.context, stage.writer, collector.account)
         reading = replace(reading, notes=_refused_lines(gathered))
-        return commit_slice(stage.context, reading, guard_of(stage.context), collector.account.began)
+        return commit_slice(stage.context, reading, guard_of(stage.context))
 
 
 def read_inputs(lake: Lake, school_id: int, paths: Sequence[Path], today: date) -> Gathered:

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from campus.account import Account
 from campus.decoding.nested import together_with
 from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
-from campus.sources.gathered import Account
 from campus.sources.hidden_rows import has_open_status
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of

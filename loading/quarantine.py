@@ -15,7 +15,7 @@ from campus.decoding.page import decode_page, row_key
 from campus.http.client import Client
 from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
 from campus.sources.gathered import Gathered
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
 from loading.pushes.reader import read_targets
 from loading.pushes.targets import resolver
@@ -25,7 +25,7 @@ from loading.slices.strategies import Collectors, Strategy
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.logs.load_log import quarantine_rows, stay_in_quarantine
-from warehouse.load.slice_reading import RequestedRows
+from warehouse.load.slice_reading import Cause, RequestedRows
 
 Row = dict[str, Any]
 

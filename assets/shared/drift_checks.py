@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 import dagster as dg
 
 from campus.http.events import Event
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
 from warehouse.load.logs.drift import Difference, SchoolTable, in_lines, record_drift
+from warehouse.load.slice_reading import Cause
 
 NO_DRIFT = "no_drift"
 

@@ -20,7 +20,7 @@ from campus.contracts.fields import fields
 from campus.http.errors import PlatformUnavailable
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime, cause_of, with_listener
+from loading.connection.runtime import Runtime, cause_of, with_listener
 from loading.load_school import load_school
 from loading.names import Names, names_of
 from loading.partition_keys import partitions_of, semesters_by_school
@@ -32,8 +32,9 @@ from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import DRIFT
 from warehouse.load.logs.drift import latest_drift
-from warehouse.load.logs.load_log import committed
+from warehouse.load.logs.load_log import committed, traffic
 from warehouse.load.logs.writer import batched, standing_rows
+from warehouse.load.slice_reading import Cause
 
 LOADED_WHOLE = "loaded_whole"
 #: The slices that a check without a load names at most.
@@ -320,10 +321,10 @@ def _names(lake: Lake, sync_id: str) -> Names:
 
 def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
     """The metadata of a loaded slice in Dagster. A slice without requests has no traffic."""
-    traffic = loaded.traffic if loaded.traffic and loaded.traffic["requests"] else {}
+    counts_of_requests = traffic(loaded.tally) if loaded.tally and loaded.tally.requests else {}
     if loaded.outcome is None:
         row_count = {} if loaded.alive is None else {"dagster/partition_row_count": loaded.alive}
-        return {"status": loaded.message, **row_count, **traffic}
+        return {"status": loaded.message, **row_count, **counts_of_requests}
     counts = loaded.outcome.counts
     return {
         "status": loaded.status,
@@ -334,7 +335,7 @@ def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
         "vanished": counts.vanished,
         "returned": counts.returned,
         "quarantined": loaded.outcome.quarantined,
-        **traffic,
+        **counts_of_requests,
         "rows/s": round(loaded.outcome.received / loaded.seconds) if loaded.seconds else 0,
     }
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import uvloop
 
 from benchmarks.datasets.source import DATASET, PAGE, RECORDS, SCHOOL_ID
+from campus.account import Account
 from campus.datasets.selection import Selection
 from campus.decoding import columnar
 from campus.decoding.columnar import decode_records
@@ -32,7 +33,7 @@ from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard, commit
 from warehouse.load.schema_evolution import Evolved, evolve
-from warehouse.load.slice_reading import SliceReading
+from warehouse.load.slice_reading import Cause, SliceReading
 from warehouse.load.stage import StagedFile, StageWriter
 
 T = TypeVar("T")
@@ -97,14 +98,8 @@ class Load:
                 return spool.finish()
 
             file = _timed(took, "write", write)
-            reading = SliceReading(
-                staged=file,
-                received=self.rows,
-                complete=True,
-                sync_id=stage,
-                run_id=stage,
-                started_at=started,
-            )
+            account = Account(received=self.rows, server_total=None)
+            reading = SliceReading(staged=file, account=account, cause=Cause(stage, stage, started))
             slice = segment_slice(SCHOOL_ID, 0)
             _timed(took, stage, lambda: commit(self.lake, table, slice, reading, Guard(), self.scratch))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+from campus.account import BadRow
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, agrees, both_routes, session_of
 from campus.attendance.requests import ask_session, ask_students, is_unmarked, records_in, row_of
@@ -18,7 +19,6 @@ from campus.attendance.rows import SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.contracts.v1_attendance import AttendanceRecord
-from campus.decoding.page import BadRow
 from campus.http.client import Client
 from campus.plan.units import Unit
 from campus.sources.concurrent_units import UnitResult, read_units

@@ -5,6 +5,7 @@ from datetime import date
 from functools import partial
 from typing import Any
 
+from campus.account import Tally
 from campus.attendance.calendar import Session
 from campus.attendance.rows import (
     KEY,
@@ -25,7 +26,6 @@ from campus.fetch.collection import Collection, read_unpaged
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused
-from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.units import Unit
 from campus.sources.concurrent_units import UnitResult, read_units

@@ -9,10 +9,10 @@ reading in full.
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
 
+from campus.account import Tally
 from campus.datasets.records import CountedSpan, Source, Span, count
 from campus.fetch.collection import run_together
 from campus.http.client import Client
-from campus.http.events import Tally
 
 # Parts that a range is cut into. See benchmarks/README.md for others.
 PARTS = 4

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from msgspec import Raw
 
+from campus.account import Tally
 from campus.contracts.fields import fields
 from campus.datasets.records import Source, Span, count, fetch_rows, key_in
 from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused, UnexpectedAnswer
-from campus.http.events import Tally
 
 # A dataset of few rows has no more segments than this.
 FEW = 16

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from campus.account import Tally
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
@@ -16,7 +17,6 @@ from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.paging import V3_NAMES, Outcome
 from campus.registry import DATASETS
 from campus.sources.gathered import Collector, Gathered

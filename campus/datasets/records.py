@@ -17,19 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
+from campus.account import Account, Drift, Tally
 from campus.contracts.fields import Contract
 from campus.decoding.columnar import Records, decode_records, without_repeats
 from campus.decoding.definition import UPDATED_AT
-from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.paging import PageRequest, PageSeen, page_by_id
 from campus.registry import DATASETS
-from campus.sources.gathered import Account
 
 # One page a processor: more at a time would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")

@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
+from campus.account import Tally
 from campus.contracts.fields import DECIMAL
 from campus.decoding.coercion.containers import UNREADABLE
 from campus.decoding.coercion.scalars import BARE_DATE, INTEGER, JSON_NUMBER, ZERO_MOMENTS
@@ -25,7 +26,6 @@ from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused
-from campus.http.events import Tally
 from campus.registry import DATASETS
 
 # The specification reads datasets by a key of this name.

@@ -23,17 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 from msgspec import Raw
 
+from campus.account import BadRow, Drift
 from campus.contracts.fields import Contract, Field, fields, roomy
 from campus.decoding.coercion.row import take_unknown
-from campus.decoding.page import (
-    BadRow,
-    Drift,
-    absent_fields,
-    decode_page,
-    to_batch,
-    unknown_value,
-    withheld_drift,
-)
+from campus.decoding.page import absent_fields, decode_page, to_batch, unknown_value, withheld_drift
 from campus.decoding.raw_json import JSON_ERRORS, raw_rows, sent_names
 from campus.decoding.withholding import has_identity_fields, withhold_in_members, withhold_in_page
 from campus.decoding.zoned import is_zoned, verbatim, wall_clock

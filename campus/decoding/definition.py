@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from campus.account import Drift
 from campus.contracts.fields import Flag, Float, Int, Number, Text, WallClock
 from campus.decoding.column_names import safe_names
-from campus.decoding.page import Drift
 from campus.decoding.type_words import meaning_of
 from campus.decoding.withholding import WITHHELD
 from campus.http.errors import UnexpectedAnswer

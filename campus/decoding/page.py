@@ -17,6 +17,7 @@ import pyarrow as pa
 from msgspec import Raw
 from msgspec.structs import astuple
 
+from campus.account import BadRow, Drift, Key
 from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
@@ -33,29 +34,7 @@ from campus.decoding.withholding import (
 from campus.identity_numbers import without_identity_numbers
 
 T = TypeVar("T", bound=Contract)
-Key = tuple[Any, ...]
 MOMENT = pa.timestamp("us")
-
-
-@dataclass(frozen=True)
-class BadRow:
-    """A row that cannot be loaded."""
-
-    # None: the key cannot be read.
-    key: Key | None
-    reason: str
-    # The row's JSON.
-    raw: str
-
-
-@dataclass(frozen=True)
-class Drift:
-    """A difference between the platform and the contract that does no harm to the data."""
-
-    kind: str
-    field: str
-    # A value, unless it is personal.
-    sample: str = ""
 
 
 @dataclass

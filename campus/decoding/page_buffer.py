@@ -10,8 +10,8 @@ from typing import Self
 
 import pyarrow as pa
 
+from campus.account import BadRow, Drift
 from campus.decoding.columnar import Records
-from campus.decoding.page import BadRow, Drift
 
 
 @dataclass(frozen=True)

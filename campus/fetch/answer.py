@@ -5,8 +5,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from campus.account import Tally
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.http.pagination import Pagination
 from campus.http.sending.exchange import decoded_response
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from campus.account import Tally
 from campus.fetch.answer import Answer, fetch
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, Transient
-from campus.http.events import Tally
 from campus.paging import (
     SMALLER_SIZES,
     SMALLEST_SIZES,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from campus.account import Tally
 from campus.http.config import ClientConfig
 from campus.http.errors import (
     CampusError,
@@ -20,7 +21,7 @@ from campus.http.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from campus.http.events import Event, Tally
+from campus.http.events import Event
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
 from campus.http.request import Request, Response
 from campus.http.sending.exchange import Declined, Exchange, decoded_response

@@ -8,11 +8,12 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+from campus.account import Tally
 from campus.capabilities import WHEN_CONTRADICTED, Capabilities
 from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
-from campus.http.events import Event, Listener, Tally
+from campus.http.events import Event, Listener
 from campus.http.messages import refusal
 from campus.http.request import Body, Request, Response
 from campus.http.sending.exchange import Exchange

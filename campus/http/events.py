@@ -24,13 +24,3 @@ class Event:
 
 
 Listener = Callable[[Event], None]
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of one reading. The client adds requests, retries and response bytes; its caller adds pages."""
-
-    requests: int = 0
-    retries: int = 0
-    bytes: int = 0
-    pages: int = 0

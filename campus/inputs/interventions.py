@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from campus.account import BadRow
 from campus.contracts.inputs import KINDS, Intervention
-from campus.decoding.page import BadRow
 from campus.files.headers import day_of, needs, renamed
 from campus.files.table_file import TableFile, TableRow
 from campus.identity_numbers import without_identity_numbers

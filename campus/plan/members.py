@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from campus.account import Tally
 from campus.contracts.fields import Contract
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page
@@ -13,7 +14,6 @@ from campus.fetch.emptiness import confirmed
 from campus.fetch.rejection import unless_rejected
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
+from campus.account import Tally
 from campus.contracts.v1_people import GUARDIAN, STUDENT
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.plan.members import by_class_if_needed
 from campus.plan.units import SliceQuery, Unit, changed_only, class_batch, id_batches
 from campus.registry import RESOURCES, ResourceSpec

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from campus.account import Drift
 from campus.decoding.definition import Definition, parse_definition
-from campus.decoding.page import Drift
 from campus.decoding.raw_json import JSON_ERRORS
 
 # The members of a field, in an answer of the platform or in a row of raw.report_fields.

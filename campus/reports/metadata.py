@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import Raw
 
+from campus.account import Tally
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.collection import Collection, read_collection
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
-from campus.http.events import Tally
 from campus.paging import Outcome, page_once
 from campus.plan.units import Unit
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec

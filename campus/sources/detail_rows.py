@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from campus.account import Drift
 from campus.contracts.fields import column_names
-from campus.decoding.page import Drift
 from campus.http.errors import Forbidden, NotFound, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import DetailRows

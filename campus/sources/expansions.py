@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from campus.decoding.page import Drift
+from campus.account import Drift
 from campus.http.errors import Forbidden, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import Expansions

@@ -1,6 +1,5 @@
 """The rows of one slice on their way to the lake, and the account of them."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from campus.account import Account, BadRow, Drift
 from campus.contracts.fields import Contract
-from campus.decoding.page import BadRow, Drift, to_batch
-from campus.http.events import Event, Listener, Tally
+from campus.decoding.page import to_batch
+from campus.http.events import Event, Listener
 from campus.registry import ResourceSpec
 
 BATCH_ROWS = 10_000
@@ -52,35 +52,6 @@ class Gathered:
     def has_no_living_rows(self) -> bool:
         """No row is alive, and none failed to decode."""
         return all(self.trashed) and not self.bad
-
-
-@dataclass
-class Account:
-    """The account of one slice."""
-
-    received: int = 0
-    bad: list[BadRow] = field(default_factory=list)
-    drift: Counter[Drift] = field(default_factory=Counter)
-    #: The reasons why units (classes, items, term types) failed, by their id. Their last good rows stay.
-    failed: dict[int | str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    #: The platform's count of rows; None: it sends none.
-    server_total: int | None = 0
-    complete: bool = True
-    #: Rows that the platform sent again, and that were left out.
-    repeats: int = 0
-    #: Of some rows that were sent again, the platform's count does not tell which. None of them was left out.
-    has_unclear_repeats: bool = False
-    #: Rows without a date, or with an earlier one than was requested.
-    older: int = 0
-    tally: Tally = field(default_factory=Tally)
-    #: By the monotonic clock, seconds.
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def different_rows(self) -> int:
-        """The rows received, without those that were left out."""
-        return self.received - self.repeats
 
 
 class Collector:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from campus.account import Drift, Key
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
-from campus.decoding.page import Drift, Key, Page, row_key, row_keys
+from campus.decoding.page import Page, row_key, row_keys
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.emptiness import confirmed
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from campus.account import BadRow, Drift, Key
 from campus.contracts.fields import column_names
-from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_keys, row_text
+from campus.decoding.page import Page, row_key, row_keys, row_text
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from campus.account import Tally
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import page_of, taken_apart
 from campus.decoding.page import Page
@@ -17,7 +18,6 @@ from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from campus.account import Tally
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered

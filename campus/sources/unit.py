@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from campus.account import Tally
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.registry.spec import DeletedRows, DetailRows, Expansions, HiddenRows, RowSource

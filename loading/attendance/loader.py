@@ -9,6 +9,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from campus.account import Account
 from campus.attendance.by_sessions import read_by_sessions, read_cross_check
 from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Session
@@ -19,8 +20,8 @@ from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Event, EventKind
 from campus.registry import ResourceSpec
-from campus.sources.gathered import BATCH_ROWS, Account, Collector
-from loading.connection.runtime import Cause, Runtime
+from campus.sources.gathered import BATCH_ROWS, Collector
+from loading.connection.runtime import Runtime
 from loading.partition_keys import partition_key
 from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
 from loading.slices.failure_messages import failures
@@ -30,7 +31,7 @@ from loading.tables import TABLES, slice_of, values
 from loading.threads import in_thread
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
-from warehouse.load.slice_reading import Measure, RequestedRows, RequestedSince, RetainedRows
+from warehouse.load.slice_reading import Cause, Measure, RequestedRows, RequestedSince, RetainedRows
 
 DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
 #: The rows that are requested of each table. A table without an entry: all of them.
@@ -196,7 +197,7 @@ class SemesterLoader:
                 measures=tuple(Measure(check.name, check.expected, check.actual) for check in checks),
             )
             guard = replace(self._runtime.guard, leaving=self._leaving(context))
-            results.append(commit_slice(context, reading, guard, account.began))
+            results.append(commit_slice(context, reading, guard))
         return results
 
     def _leaving(self, context: SliceContext) -> int:

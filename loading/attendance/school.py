@@ -14,11 +14,12 @@ from loading.attendance.loader import SemesterLoader
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of, weeks_of_night
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded, fail_slice
 from loading.slices.slice_context import SliceContext
 from loading.tables import TABLES, slice_of
 from warehouse.load.logs.load_log import slice_status, slice_statuses
+from warehouse.load.slice_reading import Cause
 
 #: The resources whose rows the requests name.
 PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from loading.reports.tables import WantedReport
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.logs.load_log import now
+from warehouse.load.slice_reading import Cause
 from warehouse.load.watermark import Incremental
 from warehouse.published.audiences import Audience
 
@@ -66,21 +67,6 @@ class Runtime:
     def scratch(self) -> Path:
         """The folder of staged files."""
         return self.home / "scratch"
-
-
-@dataclass(frozen=True)
-class Cause:
-    """The night, command or backfill for which rows are read."""
-
-    #: The same in all runs of the cause, retries included.
-    sync_id: str
-    run_id: str
-    #: By the platform's wall clock.
-    started_at: datetime
-    #: Unchanged rows are read again, too.
-    full: bool = False
-    #: No person chose the slices, so the run reads only due slices.
-    only_due: bool = False
 
 
 def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:

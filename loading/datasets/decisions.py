@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from msgspec import Raw
 
+from campus.account import Drift, Tally
 from campus.datasets.metadata import OfferedDatasets
 from campus.datasets.selection import DatasetQuery, SelectionError, embedded_datasets, plan_query
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
@@ -13,13 +14,11 @@ from campus.decoding.type_words import meaning_of
 from campus.fetch.collection import run_together
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
-from campus.http.events import Tally
 from campus.registry import DATASETS
 from loading.connection.runtime import Runtime
 from loading.datasets.tables import decided_of, planned_table
 from warehouse.load.logs.dataset_plans import Plan
 from warehouse.load.logs.load_log import quarantined, unreadable_fields
-from warehouse.load.slice_reading import Drift
 from warehouse.load.watermark import extra_fields
 
 
@@ -88,13 +87,12 @@ class Decisions:
                 "unknown_type" if meaning_of(field.word).kind is None else "type_decided",
                 field.name,
                 f"{field.word or 'no type'} -> {field.type}",
-                0,
             )
             for field in self.definitions[name].fields
             if field.guessed and decided.types[field.name] != before.types.get(field.name)
         ]
         if decided.key != before.key:
-            self.drift[name].append(Drift("key_decided", decided.key or "", None, 0))
+            self.drift[name].append(Drift("key_decided", decided.key or ""))
 
     def _misfits(self, definition: Definition) -> list[str]:
         """Rows in quarantine, and values that their columns could not hold. They may show that a decision by

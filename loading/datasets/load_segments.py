@@ -15,7 +15,7 @@ from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.registry import DATASETS
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.datasets.loader import DatasetLoader, LoadedSegment, last_updates
 from loading.datasets.tables import dataset_spec, definitions_of
 from loading.run_results import RunResults
@@ -23,6 +23,7 @@ from loading.slices.commit import STORAGE_ERRORS, Loaded
 from loading.tables import slice_of
 from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
+from warehouse.load.slice_reading import Cause
 
 
 @dataclass(frozen=True)

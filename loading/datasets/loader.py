@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from campus.account import Tally
 from campus.datasets.differences import find_differences
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Span, count, read_segment, read_spans, read_whole_segment
 from campus.http.client import Client
 from campus.http.errors import CampusError
-from campus.http.events import Tally
 from campus.registry import DATASETS
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.datasets.tables import DatasetSpec, segment_slice
 from loading.slices.commit import (
     STORAGE_ERRORS,
@@ -22,7 +22,6 @@ from loading.slices.commit import (
     confirm_slice,
     fail_slice,
     reading_of,
-    traffic_of,
 )
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import Stage, open_stage
@@ -31,9 +30,9 @@ from loading.threads import in_thread
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.logs.dataset_plans import Plan
-from warehouse.load.logs.load_log import SliceStatus
+from warehouse.load.logs.load_log import SliceStatus, traffic
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.slice_reading import KeyRange
+from warehouse.load.slice_reading import Cause, KeyRange
 from warehouse.load.stage import StagedFile
 from warehouse.load.watermark import (
     MergePreview,
@@ -249,16 +248,16 @@ class DatasetLoader:
 
     def _commit_read(self, stage: Stage, read: RecordsRead, total: int | None) -> Loaded:
         account = read.account
-        reading = reading_of(stage.context, stage.writer, account)
+        if total is not None:
+            account.server_total = total
         reading = replace(
-            reading,
-            server_total=reading.server_total if total is None else total,
+            reading_of(stage.context, stage.writer, account),
             alive_total=total,
             incremental=read.incremental,
             ranges=_ranges(read),
             failures=tuple(account.notes),
         )
-        return commit_slice(stage.context, reading, self._runtime.guard, account.began)
+        return commit_slice(stage.context, reading, self._runtime.guard)
 
     def _confirm(self, slice: Slice, read: RecordsRead, total: int | None) -> Loaded:
         return confirm_slice(self._context(slice), read.account, total)
@@ -270,7 +269,7 @@ class DatasetLoader:
             "dagster/row_count": self._stored[slice].alive if outcome is None else outcome.counts.are_alive,
             "received": read.account.received,
             "rows/s": round(read.account.received / seconds) if seconds else 0,
-            **traffic_of(read.account),
+            **traffic(read.account.tally),
             "quarantined": len(read.account.bad),
         }
         if outcome is not None:

@@ -1,21 +1,21 @@
 """Compares a dataset with its last plan."""
 
+from campus.account import Drift
 from campus.decoding.definition import Definition, key_fields
 from loading.datasets.tables import DatasetSpec, definitions_of, planned_table
 from warehouse.lake.tables import ROW_KEY, Table
 from warehouse.load.logs.dataset_plans import Plan
 from warehouse.load.schema_evolution import changes, type_name
-from warehouse.load.slice_reading import Drift
 
 
 def definition_drift(dataset: DatasetSpec, before: Plan | None) -> list[Drift]:
     """Parts of the metadata that are not understood, and differences from the metadata of the last plan."""
-    drift = [Drift(part.kind, part.field, part.sample or None, 0) for part in dataset.definition.drift]
+    drift = [*dataset.definition.drift]
     if before is not None:
         old, new = planned_table(before), dataset.table
         drift += [change for change in changes(old, new) if change.field != ROW_KEY.name]
         if key_text(old) != key_text(new):
-            drift.append(Drift("key_changed", "", f"{key_text(old)} -> {key_text(new)}", 0))
+            drift.append(Drift("key_changed", "", f"{key_text(old)} -> {key_text(new)}"))
         drift += _grown_enums(definitions_of(before)[before.dataset], dataset.definition)
     return drift
 
@@ -42,7 +42,7 @@ def key_text(table: Table) -> str:
 def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
     listed = {field.name: set(field.enum or ()) for field in before.fields if field.type == "enum"}
     return [
-        Drift("enum_grown", field.name, str(value), 0)
+        Drift("enum_grown", field.name, str(value))
         for field in after.fields
         if field.name in listed
         for value in field.enum or ()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from campus.account import Tally
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
@@ -11,9 +12,8 @@ from campus.decoding.columnar import RowNumbers
 from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.registry import DATASET_METADATA
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.datasets.decisions import Decisions
 from loading.datasets.plan_changes import definition_drift, is_our_change, key_text
 from loading.datasets.retirement import retire
@@ -30,6 +30,7 @@ from loading.slices.strategies import Collectors, Strategy
 from loading.tables import slice_of
 from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
 from warehouse.load.logs.load_log import now, record_differences
+from warehouse.load.slice_reading import Cause
 from warehouse.maintenance.rekey import rekey
 
 

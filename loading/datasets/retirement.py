@@ -2,7 +2,7 @@
 
 from campus.decoding.inferred_contract import contract_of
 from campus.registry import DATASETS, ResourceSpec
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.datasets.tables import definitions_of, planned_table, segment_slice
 from loading.slices.commit import Loaded, empty_slice
 from loading.slices.slice_context import SliceContext
@@ -10,6 +10,7 @@ from warehouse.load.commit import Guard
 from warehouse.load.logs.dataset_plans import Plan
 from warehouse.load.logs.load_log import SliceStatus, slice_statuses
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.slice_reading import Cause
 from warehouse.load.watermark import live_rows
 
 

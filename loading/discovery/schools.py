@@ -9,7 +9,7 @@ from campus.http.errors import PlatformUnavailable
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.datasets.plans import plan_datasets
 from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools
 from loading.discovery.results import DiscoveryResults, ExistingPartitions
@@ -24,6 +24,7 @@ from warehouse.forgetting.forgotten import read as read_forgotten
 from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.load_log import committed, schools_loaded
 from warehouse.load.logs.writer import forget_failures, standing_rows
+from warehouse.load.slice_reading import Cause
 
 NO_SCHOOLS = (
     "the platform lists no schools. Nothing is read, and all rows stay. Ask its operator, or set "

@@ -9,7 +9,7 @@ from datetime import datetime
 from campus.http.client import Client
 from campus.http.errors import CampusError, PlatformUnavailable
 from campus.registry import BASE_DATA, ResourceSpec
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.pushes.forgotten_keys import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
@@ -21,6 +21,7 @@ from warehouse.forgetting.forgotten import matcher_of
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.logs.load_log import now
 from warehouse.load.logs.writer import batched
+from warehouse.load.slice_reading import Cause
 
 #: Events of a school that are read together. Each failed attempt divides the size by ten, so that a broken
 #: event ends up alone, and an outage of an hour is not made up for event by event.

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from campus.registry import ResourceSpec
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.pushes.inbox import Event, Inbox, Misses, inbox_path, open_inbox
 from loading.pushes.names import PUSHABLE, PushSettings, resources_named
 from loading.pushes.targets import row_id
 from loading.slices.commit import Loaded
 from loading.tables import TABLES
 from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT
+from warehouse.load.slice_reading import Cause
 from warehouse.rounding import percent
 
 #: Seconds by which a push may precede a load that did not show its change yet.

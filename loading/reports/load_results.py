@@ -13,13 +13,14 @@ from campus.reports.metadata import read_report
 from campus.reports.parameters import ReportRequest, ReportSelectionError
 from campus.sources.gathered import Collector
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.reports.loader import ReportLoader
 from loading.reports.plans import error_lines, requests_of
 from loading.reports.tables import Result, selections_of
 from loading.run_results import RunResults
 from loading.slices.commit import Loaded
 from warehouse.load.logs.load_log import committed
+from warehouse.load.slice_reading import Cause
 
 GONE = "neither the report nor what campus.yaml asks of it has this result any more; the discovery retires it"
 # The platform computes a report when it is requested.

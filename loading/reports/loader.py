@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from campus.account import Account
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
 from campus.http.client import Client
@@ -16,8 +17,8 @@ from campus.registry import REPORT_FIELDS
 from campus.reports.fields import changed_fields
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
-from campus.sources.gathered import Account, Collector
-from loading.connection.runtime import Cause, Runtime
+from campus.sources.gathered import Collector
+from loading.connection.runtime import Runtime
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of
 from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
 from loading.slices.slice_context import SliceContext
@@ -26,6 +27,7 @@ from loading.tables import TABLES
 from loading.threads import in_thread
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.slice_reading import Cause
 
 NO_ROWS = "no rows: the platform has none for these parameters"
 
@@ -115,7 +117,7 @@ class ReportLoader:
             failures=tuple(account.notes),
             notes=() if account.received else (NO_ROWS,),
         )
-        loaded = commit_slice(records.context, reading, guard_of(records.context), account.began)
+        loaded = commit_slice(records.context, reading, guard_of(records.context))
         if loaded.outcome is None or not field_batches:
             return [loaded]
         context = SliceContext.of(self._runtime, self._cause, REPORT_FIELDS, result.slice)
@@ -123,7 +125,7 @@ class ReportLoader:
             for batch in field_batches:
                 stage.write(_with_columns(batch, result.table_name, self._columns_of(result)))
             reading = reading_of(context, stage.writer, fields_account)
-            return [loaded, commit_slice(context, reading, guard_of(context), fields_account.began)]
+            return [loaded, commit_slice(context, reading, guard_of(context))]
 
 
 class _Records:

@@ -10,7 +10,6 @@ from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import OfferedReport, read_report
 from campus.reports.parameters import ReportRequest, plan_requests
 from campus.reports.selection import ReportSelection, combination_text
-from loading.connection.runtime import Cause
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.slices.commit import Loaded, Planned, retire_slice
 from loading.slices.load_slice import Loader
@@ -19,6 +18,7 @@ from loading.slices.strategies import Collectors, Strategy
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
 from warehouse.load.logs.load_log import last_in_vain
+from warehouse.load.slice_reading import Cause
 
 METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 

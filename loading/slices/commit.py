@@ -1,24 +1,24 @@
 """Commits a slice to the lake, logs the load and returns its outcome."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
+from campus.account import Account, Tally
 from campus.registry import ResourceSpec
-from campus.sources.gathered import Account
 from loading.forgotten import without_forgotten
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import open_stage
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard, Outcome, SliceError, balance, commit
 from warehouse.load.history.change_log import record_changes
-from warehouse.load.logs.load_log import record_failure, record_load
+from warehouse.load.logs.load_log import cause_columns, record_failure, record_load, traffic
 from warehouse.load.merge import RowCounts
-from warehouse.load.slice_reading import BadRow, Drift, SliceReading
+from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
 # The errors between reading a slice and its commit. Each concerns one slice, and the other slices go on.
@@ -36,8 +36,7 @@ class Loaded:
     message: str = ""
     #: None: nothing was committed.
     outcome: Outcome | None = None
-    #: Counts of requests, pages, retries and bytes.
-    traffic: Mapping[str, int] | None = None
+    tally: Tally | None = None
     #: From the first request to the commit.
     seconds: float = 0.0
     #: Whether the load failed because the credentials may not read the slice, or the platform does not have
@@ -61,19 +60,17 @@ class Planned:
     problems: list[str] = field(default_factory=list)
 
 
-def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard, began: float) -> Loaded:
-    """Commit the rows that were read of a slice. A failure is an outcome, and is not raised.
-
-    Args:
-        began: Start of the reading, by the monotonic clock."""
+def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard) -> Loaded:
+    """Commit the rows that were read of a slice. A failure is an outcome, and is not raised."""
     lake, table, slice = context.runtime.lake, context.table, context.slice
+    tally, began = reading.account.tally, reading.account.began
     try:
         reading = without_forgotten(lake, table, slice, reading)
         outcome = commit(lake, table, slice, reading, guard, context.runtime.scratch)
     except (SliceError, *STORAGE_ERRORS) as error:
-        return fail_slice(context, str(error), reading.traffic)
+        return fail_slice(context, str(error), tally)
     seconds = time.monotonic() - began
-    return Loaded(context.spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+    return Loaded(context.spec, slice, outcome.status, outcome.message, outcome, tally, seconds)
 
 
 def confirm_slice(context: SliceContext, account: Account, total: int | None) -> Loaded:
@@ -85,15 +82,12 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
     if table.tracks_changes:
         # The sync that committed the rows may have ended before it logged what it changed.
         record_changes(runtime.lake, table, slice, runtime.scratch)
-    traffic = traffic_of(account)
     record_load(
         runtime.lake,
         table,
         slice,
         {
-            "sync_id": cause.sync_id,
-            "run_id": cause.run_id,
-            "started_at": cause.started_at,
+            **cause_columns(cause),
             "status": "ok",
             "message": "",
             "complete": True,
@@ -102,11 +96,13 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
             **balance(
                 RowCounts(unchanged=account.different_rows, duplicates=account.repeats), account.received
             ),
-            **traffic,
+            **traffic(account.tally),
         },
     )
     seconds = time.monotonic() - account.began
-    return Loaded(context.spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
+    return Loaded(
+        context.spec, slice, "ok", "nothing changed", tally=account.tally, seconds=seconds, alive=total
+    )
 
 
 def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
@@ -114,7 +110,7 @@ def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -
     account = Account()
     with open_stage(context) as stage:
         reading = replace(reading_of(context, stage.writer, account), retires=retires)
-        return commit_slice(context, reading, guard, account.began)
+        return commit_slice(context, reading, guard)
 
 
 def retire_slice(context: SliceContext, *, is_sure: bool = False) -> Loaded:
@@ -133,52 +129,15 @@ def guard_of(context: SliceContext) -> Guard:
     return replace(guard, handful=0) if spec.lists_semesters else guard
 
 
-def fail_slice(context: SliceContext, message: str, traffic: Mapping[str, int] | None = None) -> Loaded:
+def fail_slice(context: SliceContext, message: str, tally: Tally | None = None) -> Loaded:
     """Log that a slice could not be loaded; its rows stay."""
-    record_failure(
-        context.runtime.lake,
-        context.table,
-        context.slice,
-        message=message,
-        sync_id=context.cause.sync_id,
-        run_id=context.cause.run_id,
-        started_at=context.cause.started_at,
-    )
-    return Loaded(context.spec, context.slice, "failed", message, None, traffic)
-
-
-def traffic_of(account: Account) -> dict[str, int]:
-    """The requests that a reading took, as the load log counts them."""
-    tally = account.tally
-    return {
-        "requests": tally.requests,
-        "pages": tally.pages,
-        "retries": tally.retries,
-        "bytes": tally.bytes,
-    }
+    record_failure(context.runtime.lake, context.table, context.slice, context.cause, message)
+    return Loaded(context.spec, context.slice, "failed", message, None, tally)
 
 
 def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> SliceReading:
     """The staged rows of a slice with its account; callers add the rest by `replace`."""
-    cause = context.cause
-    return SliceReading(
-        staged=writer.finish(),
-        compares=cause.full,
-        received=account.received,
-        repeats=account.repeats,
-        has_unclear_repeats=account.has_unclear_repeats,
-        complete=account.complete,
-        sync_id=cause.sync_id,
-        run_id=cause.run_id,
-        started_at=cause.started_at,
-        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(context.slice)) for bad in account.bad),
-        server_total=account.server_total,
-        drift=tuple(
-            Drift(drift.kind, drift.field, drift.sample or None, rows)
-            for drift, rows in account.drift.items()
-        ),
-        traffic=traffic_of(account),
-    )
+    return SliceReading(staged=writer.finish(), account=account, cause=context.cause)
 
 
 def in_words(failed: Sequence[Loaded]) -> str:

@@ -8,14 +8,14 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from campus.account import Account, Tally
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable
-from campus.http.events import Tally
 from campus.plan.modes import unit_in_words
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
-from campus.sources.gathered import Account, Collector
-from loading.connection.runtime import Cause, Runtime
+from campus.sources.gathered import Collector
+from loading.connection.runtime import Runtime
 from loading.slices.commit import (
     STORAGE_ERRORS,
     Loaded,
@@ -35,7 +35,7 @@ from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, slice_status, slice_statuses
-from warehouse.load.slice_reading import RequestedRows
+from warehouse.load.slice_reading import Cause, RequestedRows
 
 
 class Loader:
@@ -152,9 +152,7 @@ class Loader:
                 alive_total=changes.total,
             )
             async with self._commits:
-                return await in_thread(
-                    commit_slice, context, reading, guard_of(context), changes.account.began
-                )
+                return await in_thread(commit_slice, context, reading, guard_of(context))
 
 
 def store_rows(context: SliceContext, rows: pa.Table) -> Loaded:
@@ -182,4 +180,4 @@ def _commit_rows(
         follows=follows,
         failures=failures(unit_in_words(context.spec), account.failed),
     )
-    return commit_slice(context, reading, guard_of(context), account.began)
+    return commit_slice(context, reading, guard_of(context))

@@ -6,14 +6,14 @@ slice with the changes must have as many rows as the platform counts. Otherwise 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from campus.account import Account, Tally
 from campus.contracts.fields import column_names
 from campus.decoding.definition import UPDATED_AT
 from campus.http.client import Client
 from campus.http.errors import CampusError, Unauthorized
-from campus.http.events import Tally
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from campus.sources.slice import count, read
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import Stage

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from campus.registry import ResourceSpec
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.tables import TABLES
 from warehouse.lake.tables import Slice, Table
+from warehouse.load.slice_reading import Cause
 
 
 @dataclass(frozen=True)

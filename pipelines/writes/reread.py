@@ -12,14 +12,14 @@ from campus.registry import RESOURCES
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
 from loading.slices.load_slice import Loader
 from loading.slices.strategies import Strategy, read_slices
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, slice_statuses
-from warehouse.load.slice_reading import RequestedRows
+from warehouse.load.slice_reading import Cause, RequestedRows
 
 
 def cause_of_writing(run_id: str = "") -> Cause:

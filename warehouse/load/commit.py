@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.logs.tables import RETIRED, TRAFFIC
+from warehouse.lake.logs.tables import RETIRED
 from warehouse.lake.sql import pooled
 from warehouse.lake.table_state import TableState
 from warehouse.lake.tables import Column, Slice, Table
@@ -131,8 +131,8 @@ def commit(
         status=status,
         message=message,
         counts=counts,
-        received=reading.received,
-        quarantined=len(reading.quarantined),
+        received=reading.account.received,
+        quarantined=len(reading.account.bad),
         version=committed.version,
         state=committed.state,
     )
@@ -159,7 +159,7 @@ def _commit_rows(
         table_state = change_log.record_changes(lake, table, slice, workspace)
         names, version = _files_and_version(table_state, slice)
     place = f"school {slice.school_id}, {table.name}, slice {slice}"
-    if table.is_snapshot and not reading.complete:
+    if table.is_snapshot and not reading.account.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
     previous = lake.readable(table, names)
     table = dataclasses.replace(table, retired=_retired(table, table_state))
@@ -173,7 +173,7 @@ def _commit_rows(
         file = workspace / "merged.parquet"
         with pooled(workspace) as con:
             counts = merge(con, table, previous, reading, file)
-    counts = dataclasses.replace(counts, duplicates=counts.duplicates + reading.repeats)
+    counts = dataclasses.replace(counts, duplicates=counts.duplicates + reading.account.repeats)
     _check_balance(reading, counts, place)
     if not counts.modified:
         counts = _with_earlier_attempt(lake, table, slice, reading, counts, table_state)
@@ -182,19 +182,19 @@ def _commit_rows(
     transactions = {
         slice.counter: version + 1,
         change_log.base_of(slice): table_state.version,
-        _cause_of(slice): _number(reading.sync_id),
+        _cause_of(slice): _number(reading.cause.sync_id),
     }
     metadata = {
         "slice": str(slice),
         "slice_version": version + 1,
         PREVIOUS_BASE: table_state.transactions.get(change_log.base_of(slice)),
-        "sync_id": reading.sync_id,
-        "run_id": reading.run_id,
-        "started_at": str(reading.started_at),
-        "balance": balance(counts, reading.received, len(reading.quarantined)),
+        "sync_id": reading.cause.sync_id,
+        "run_id": reading.cause.run_id,
+        "started_at": str(reading.cause.started_at),
+        "balance": balance(counts, reading.account.received, len(reading.account.bad)),
     }
     if table.keeps_past and counts.modified > counts.new:
-        past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
+        past_rows.keep(lake, table, slice, previous, file, reading.cause.started_at, workspace)
     name = adopt(lake, table, slice, table_state, file, transactions, metadata)
     # A later commit of the slice has other files, and therefore another state.
     new_state = None if counts.duplicates else state(table, slice, [name], reading)
@@ -227,12 +227,12 @@ def _with_earlier_attempt(
     lake: Lake, table: Table, slice: Slice, reading: SliceReading, counts: RowCounts, table_state: TableState
 ) -> RowCounts:
     """Counts that include what an earlier attempt of this sync committed and did not log."""
-    if table_state.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
+    if table_state.transactions.get(_cause_of(slice)) != _number(reading.cause.sync_id):
         return counts
     opened = lake.open(table)
     since = opened.version() - (table_state.transactions.get(change_log.base_of(slice)) or 0)
     for entry in opened.history(since):
-        if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
+        if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.cause.sync_id:
             modified = {change: entry["balance"][change] for change in MODIFYING}
             modified_and_read = sum(rows for change, rows in modified.items() if change in IN_READING)
             return dataclasses.replace(counts, **modified, unchanged=counts.loaded - modified_and_read)
@@ -253,11 +253,11 @@ def balance(counts: RowCounts, received: int, quarantined: int = 0) -> dict[str,
 
 
 def _check_balance(reading: SliceReading, counts: RowCounts, place: str) -> None:
-    accounted = counts.loaded + len(reading.quarantined) + counts.duplicates
-    if reading.received != accounted:
+    accounted = counts.loaded + len(reading.account.bad) + counts.duplicates
+    if reading.account.received != accounted:
         raise Unbalanced(
-            f"{place}: {reading.received} rows received, but {counts.loaded} loaded + "
-            f"{len(reading.quarantined)} quarantined + {counts.duplicates} duplicates = {accounted}. Nothing "
+            f"{place}: {reading.account.received} rows received, but {counts.loaded} loaded + "
+            f"{len(reading.account.bad)} quarantined + {counts.duplicates} duplicates = {accounted}. Nothing "
             f"was committed. This is a defect of the reader: please report it with the run's log."
         )
 
@@ -282,8 +282,8 @@ def _own_count(reading: SliceReading, counts: RowCounts) -> tuple[Measure, ...]:
     alive = counts.are_alive
     if reading.alive_total is not None:
         return (Measure(ALIVE_ROWS, reading.alive_total, alive),)
-    if reading.server_total is not None:
-        excess = reading.received - reading.server_total
+    if reading.account.server_total is not None:
+        excess = reading.account.received - reading.account.server_total
         uncounted = min(max(excess, 0), counts.duplicates)
         return (Measure(ALIVE_ROWS, alive - excess + uncounted, alive),)
     return ()
@@ -291,24 +291,24 @@ def _own_count(reading: SliceReading, counts: RowCounts) -> tuple[Measure, ...]:
 
 def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guard) -> tuple[str, str]:
     """Status and message of a committed slice."""
-    quarantined = len(reading.quarantined)
+    account = reading.account
+    quarantined = len(account.bad)
     failures, warnings = list(reading.failures), list[str]()
     if quarantined:
-        note = f"{quarantined} of {reading.received} rows are in quality.quarantine (campus quarantine list)"
-        too_many = quarantined > guard.quarantine_share * reading.received
+        note = f"{quarantined} of {account.received} rows are in quality.quarantine (campus quarantine list)"
+        too_many = quarantined > guard.quarantine_share * account.received
         (failures if too_many else warnings).append(note)
-    if not table.is_snapshot and any(bad.key is None for bad in reading.quarantined):
+    if not table.is_snapshot and any(bad.key is None for bad in account.bad):
         warnings.append("a quarantined row has no readable key, so no missing row was taken for deleted")
-    if not reading.complete:
+    if not account.complete:
         failures.append(f"{UNPROVEN}: nothing was taken for deleted, sync again")
     warnings += [
-        f"{difference.field}: {difference.rows} of {reading.received} rows have a value that the column "
+        f"{difference.field}: {rows} of {account.received} rows have a value that the column "
         f"cannot hold; it is null there, and _extra has it as sent"
-        for difference in reading.drift
-        if difference.kind == load_log.UNREADABLE
-        and difference.rows > guard.quarantine_share * reading.received
+        for difference, rows in account.drift.items()
+        if difference.kind == load_log.UNREADABLE and rows > guard.quarantine_share * account.received
     ]
-    if reading.has_unclear_repeats:
+    if account.has_unclear_repeats:
         warnings.append(
             "more rows came than the platform counts, and some are identical: which of them it sent again is "
             "not known, so all are stored. Sync again with --full"
@@ -327,19 +327,17 @@ def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guar
 
 def _entry(reading: SliceReading, outcome: Outcome) -> dict[str, Any]:
     return {
-        "sync_id": reading.sync_id,
-        "run_id": reading.run_id,
-        "started_at": reading.started_at,
+        **load_log.cause_columns(reading.cause),
         "status": outcome.status,
         "message": outcome.message,
         # A reading of some rows can be complete and prove nothing of the rest of the slice.
-        "complete": reading.complete and (reading.requested is None or reading.requested.suffices),
+        "complete": reading.account.complete and (reading.requested is None or reading.requested.suffices),
         "whole": reading.whole,
         "followed": reading.follows,
-        "server_total": reading.server_total,
+        "server_total": reading.account.server_total,
         "slice_version": outcome.version,
         "state": outcome.state,
         "platform_day": reading.platform_day,
-        **{name: reading.traffic.get(name) for name in TRAFFIC},
+        **load_log.traffic(reading.account.tally),
         **balance(outcome.counts, outcome.received, outcome.quarantined),
     }

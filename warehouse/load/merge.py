@@ -85,8 +85,8 @@ def merge(
         view(con, "previous", previous, file_schema(table))
         views["previous"] = previous
         _spare(con, table, reading)
-        values["started_at"] = reading.started_at
-        values["complete"] = reading.complete and not _has_hole(reading)
+        values["started_at"] = reading.cause.started_at
+        values["complete"] = reading.account.complete and not _has_hole(reading)
         if reading.requested_since:
             values["first"] = reading.requested_since.first
         changes = partial(_changes, table, reading, best, _mates(con, table))
@@ -111,7 +111,7 @@ def count_all(reading: SliceReading, change: str) -> RowCounts:
 
 def _has_hole(reading: SliceReading) -> bool:
     """Whether a row came without a readable key. That row may be any of the missing rows."""
-    return any(bad.key is None for bad in reading.quarantined)
+    return any(bad.key is None for bad in reading.account.bad)
 
 
 def _show_reading(con: duckdb.DuckDBPyConnection, reading: SliceReading) -> None:
@@ -122,7 +122,7 @@ def _show_reading(con: duckdb.DuckDBPyConnection, reading: SliceReading) -> None
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) -> None:
     """Register the keys and values that decide whether a missing row may vanish."""
-    keys = {bad.key for bad in reading.quarantined if bad.key is not None}
+    keys = {bad.key for bad in reading.account.bad if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
     con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))

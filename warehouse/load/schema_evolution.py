@@ -19,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 
+from campus.account import Drift
 from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake, stored_schema, until_committed
 from warehouse.lake.tables import BOOKKEEPING, Column, Table
-from warehouse.load.slice_reading import Drift
 
 _TYPE_NAMES = {
     pa.int64(): "integer",
@@ -80,12 +80,12 @@ def evolve(lake: Lake, wanted: Table) -> Evolved:
     return until_committed(partial(_evolve, lake, wanted))
 
 
-def changes(before: Table, after: Table) -> tuple[Drift, ...]:
+def changes(before: Table, after: Table) -> list[Drift]:
     """The changes of a school's definition of a dataset: field_added, _removed, _retyped or _widened."""
     old = {folded(column.name): column for column in before.columns}
     new = {folded(column.name): column for column in after.columns}
     drift = [
-        Drift(kind, columns[key].name, type_name(columns[key].type), 0)
+        Drift(kind, columns[key].name, type_name(columns[key].type))
         for kind, columns, others in (("field_added", new, old), ("field_removed", old, new))
         for key in columns
         if key not in others
@@ -94,8 +94,8 @@ def changes(before: Table, after: Table) -> tuple[Drift, ...]:
         if key in old and old[key].type != new[key].type:
             kind = "field_widened" if widens(old[key].type, new[key].type) else "field_retyped"
             value = f"{type_name(old[key].type)} -> {type_name(new[key].type)}"
-            drift.append(Drift(kind, new[key].name, value, 0))
-    return tuple(drift)
+            drift.append(Drift(kind, new[key].name, value))
+    return drift
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from campus.account import Account
 
 if TYPE_CHECKING:
     # A type here, and polars behind it.
@@ -13,16 +14,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that breaks its contract."""
+class Cause:
+    """The night, command or backfill for which rows are read."""
 
-    #: In the order and types of the primary key. None: the row has no readable key.
-    key: tuple[Any, ...] | None
-    reason: str
-    #: The JSON as sent.
-    raw: str
-    #: The request or part that the row came with.
-    unit: str
+    #: The same in all runs of the cause, retries included.
+    sync_id: str
+    #: The attempt.
+    run_id: str
+    #: By the platform's wall clock.
+    started_at: datetime
+    #: Unchanged rows are read and compared again, too.
+    full: bool = False
+    #: No person chose the slices, so the run reads only due slices.
+    only_due: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +57,6 @@ class RequestedRows:
     suffices: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """A difference from the contract that breaks no row."""
-
-    #: unknown_field, absent_field, unknown_value and others.
-    kind: str
-    field: str
-    #: A sample value.
-    value: str | None
-    #: Rows that show the difference.
-    rows: int
-
-
 #: The first and the last of a range of keys.
 KeyRange = tuple[int, int]
 
@@ -84,20 +75,8 @@ class SliceReading:
     """A reading of a slice."""
 
     staged: StagedFile
-    #: All rows that the platform sent: staged, quarantined and `repeats`.
-    received: int
-    #: No requested row can be missing, except `retained`. Only then may a row vanish.
-    complete: bool
-    #: The cause: a night, a command, a backfill.
-    sync_id: str
-    #: The attempt.
-    run_id: str
-    #: By the platform's wall clock.
-    started_at: datetime
-    #: Rows that the platform sent again and counts once. They are not staged.
-    repeats: int = 0
-    #: It sent some rows again, but its count does not tell which. All are staged.
-    has_unclear_repeats: bool = False
+    account: Account
+    cause: Cause
     #: The platform's own date, where the requests depend on it.
     platform_day: date | None = None
     #: Only changed rows were requested, so that a missing row is unchanged.
@@ -109,11 +88,6 @@ class SliceReading:
     retires: bool = False
     #: Includes all rows that changes of other tables had made doubtful when the reading began.
     follows: bool = False
-    #: Rows are compared even where the last reading brought the same rows.
-    compares: bool = False
-    quarantined: tuple[BadRow, ...] = ()
-    #: The platform's count of the requested list.
-    server_total: int | None = None
     #: The platform's count of all live rows of the slice.
     alive_total: int | None = None
     retained: tuple[RetainedRows, ...] = ()
@@ -124,14 +98,11 @@ class SliceReading:
     failures: tuple[str, ...] = ()
     #: Messages that are no failures.
     notes: tuple[str, ...] = ()
-    drift: tuple[Drift, ...] = ()
     measures: tuple[Measure, ...] = ()
-    #: Counts of requests, pages, retries and bytes, by these names.
-    traffic: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
         """Whether the reading shows the whole slice."""
         lacks_rows = any(rows.failed for rows in self.retained)
         is_partial = self.requested_since or self.requested or self.incremental
-        return self.complete and not lacks_rows and not is_partial
+        return self.account.complete and not lacks_rows and not is_partial

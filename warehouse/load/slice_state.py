@@ -19,9 +19,9 @@ def state(table: Table, slice: Slice, files: Sequence[str], reading: SliceReadin
 
     None: the reading does not certainly show the whole slice."""
     staged = reading.staged
-    if reading.compares or not reading.whole or reading.retires or reading.quarantined or reading.failures:
+    if reading.cause.full or not reading.whole or reading.retires or reading.account.bad or reading.failures:
         return None
-    if staged.rows != reading.received:
+    if staged.rows != reading.account.received:
         return None
     said = "|".join([table.name, str(slice), staged.content, *files])
     return hashlib.sha256(said.encode()).hexdigest()[:24]

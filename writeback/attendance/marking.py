@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from campus.account import Tally
 from campus.attendance.calendar import Session
 from campus.attendance.requests import ask_session, records_in
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
-from campus.http.events import Tally
 from writeback.attendance.marks import RESULTS, ClassIndex, Mark, Refusal, Send, in_lines, key_of
 from writeback.operations import MARK_LESSON, Write
 from writeback.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of

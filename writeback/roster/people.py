@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from campus.account import Tally
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
 from campus.decoding.nested import page_of
 from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import TornBody, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.plan.units import SliceQuery, Unit

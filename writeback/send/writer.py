@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from campus.account import Tally
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
-from campus.http.events import Tally
 from campus.http.request import Body, Response
 from campus.http.sending.retry import backoff
 from writeback.operations import Operation, Write

@@ -7,9 +7,10 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import NamedTuple, Protocol, TypeVar
 
+from campus.account import Tally
 from campus.http.envelope import open_envelope
 from campus.http.errors import ASK_OPERATOR, TOO_DEEP, TornBody, Transient, Unconfirmed, UnexpectedAnswer
-from campus.http.events import Event, Tally
+from campus.http.events import Event
 from campus.http.request import Request, Response
 from campus.http.sending.retry import THROTTLED, TOO_MANY, backoff, fault_of, requested_pause
 from campus.http.sending.sender import Sender

@@ -10,7 +10,7 @@ from campus.http.errors import PlatformUnavailable
 from campus.registry import INPUTS, RESOURCES
 from campus.selections import nearest
 from loading.connection.outage import connected
-from loading.connection.runtime import Cause, Runtime
+from loading.connection.runtime import Runtime
 from loading.quarantine import Replayed, by_slice, replay
 from loading.tables import TABLES
 from pipelines.cli.actions.load import run_build
@@ -24,6 +24,7 @@ from pipelines.status.school_groups import unknown_schools
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import now, quarantine_rows, schools_loaded
 from warehouse.load.logs.writer import batched
+from warehouse.load.slice_reading import Cause
 
 Row = dict[str, Any]
 

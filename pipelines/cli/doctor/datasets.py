@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from campus.account import Tally
 from campus.datasets.layout import why_by_pages
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import Selection, SelectionError, selected_names, unmatched_patterns
@@ -11,7 +12,6 @@ from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
 from campus.http.errors import ASK_OPERATOR, CampusError
-from campus.http.events import Tally
 from campus.registry import DATASET_METADATA, DATASETS
 from campus.sources.gathered import Collector
 from loading.datasets.tables import DatasetSpec, dataset_spec

@@ -9,14 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
+from campus.account import Drift, Tally
 from campus.attendance.by_students import StudentSubset
 from campus.attendance.calendar import Meeting, Session
 from campus.attendance.plan import is_whole_cheaper
 from campus.attendance.refusals import Refusals
 from campus.attendance.requests import ask_student
 from campus.attendance.semester import Semester
-from campus.decoding.page import Drift
-from campus.http.events import Tally
 from simulator.http.faults import Fault
 from tests.kits.platforms.attended import SCHOOL, TODAY, Found, School
 

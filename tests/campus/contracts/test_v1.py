@@ -6,8 +6,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from campus.account import Drift
 from campus.contracts.fields import DECIMAL, fields
-from campus.decoding.page import Drift, decode_page, to_batch
+from campus.decoding.page import decode_page, to_batch
 from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.registry import ATTENDANCE, RESOURCES, V1_DATA
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from campus.account import Account, Tally
 from campus.datasets.layout import FEW, Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
@@ -21,9 +22,8 @@ from campus.decoding.inferred_contract import contract_of
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from tests.kits.platforms.scripted_platform import Platform, Request, answer
 
 SCORES: dict[str, Any] = {

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift, Tally
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift
 from campus.http.client import Client
-from campus.http.events import Tally
 from campus.registry import DATASETS
 from tests.kits.platforms.datasets_made import dataset, field
 from tests.kits.platforms.scripted_platform import Platform, Request, answer

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift
 from campus.contracts.fields import Contract, fields
 from campus.decoding import columnar
 from campus.decoding.columnar import Records, RowNumbers, decode_records, records_schema
 from campus.decoding.definition import Definition, primary_key
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift, decode_page, to_batch
+from campus.decoding.page import decode_page, to_batch
 from campus.http.errors import TornBody, UnexpectedAnswer
 from tests.kits.platforms.datasets_made import EVERYTHING, EXPANDED, dataset, field
 

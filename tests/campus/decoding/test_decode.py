@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift
 from campus.contracts.base_data import (
     AdminClass,
     AssessmentItem,
@@ -25,7 +26,7 @@ from campus.contracts.base_data import (
 )
 from campus.contracts.fields import DECIMAL, Contract, Field, fields
 from campus.decoding.columns import column, misfitting
-from campus.decoding.page import Drift, Page, batch_schema, decode_page, to_batch
+from campus.decoding.page import Page, batch_schema, decode_page, to_batch
 from campus.decoding.withholding import UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.registry import RESOURCES

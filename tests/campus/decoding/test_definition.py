@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift
 from campus.contracts.fields import Field, column_names, fields
 from campus.decoding.column_names import RESERVED, safe_name, safe_names, table_names
 from campus.decoding.definition import columns_of, key_fields, parse_definition, primary_key
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift, decode_page
+from campus.decoding.page import decode_page
 from campus.http.errors import UnexpectedAnswer
 from tests.kits.platforms.datasets_made import EVERYTHING, EXPANDED, dataset, field
 

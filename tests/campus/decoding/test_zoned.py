@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift
 from campus.decoding import columnar
 from campus.decoding.columnar import decode_records
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift
 from tests.kits.platforms.datasets_made import dataset, field
 
 CONTRACT = contract_of(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import Tally
 from campus.capabilities import (
     MOST_REPEATS,
     WHEN_COMMON,
@@ -28,7 +29,7 @@ from campus.decoding.inferred_contract import contract_of
 from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
-from campus.http.events import Event, Tally
+from campus.http.events import Event
 from campus.http.pagination import Pagination
 from campus.paging import PageError, PageRequest, PageSeen, page_by_id, page_by_number, page_once
 from campus.plan.units import SliceQuery

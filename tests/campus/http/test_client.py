@@ -12,6 +12,7 @@ from itertools import count
 
 import pytest
 
+from campus.account import Tally
 from campus.fetch.answer import fetch
 from campus.http.client import Client, segment
 from campus.http.errors import (
@@ -24,7 +25,7 @@ from campus.http.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from campus.http.events import Event, Tally
+from campus.http.events import Event
 from campus.http.pagination import Pagination
 from tests.kits.platforms.client_requests import PATH, get, parse
 from tests.kits.platforms.scripted_platform import (

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import Drift
 from campus.contracts.fields import fields
 from campus.decoding.column_names import RESERVED
 from campus.decoding.definition import columns_of
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift
 from campus.reports.fields import changed_fields, definition_of
 from tests.kits.platforms.reports_made import field
 

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import Account, Drift
 from campus.contracts.fields import Contract
 from campus.contracts.fields import fields as fields_of
 from campus.datasets.records import RecordsRead, Write
-from campus.decoding.page import Drift
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
 from campus.registry import REPORT_FIELDS
 from campus.reports.metadata import Query
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from tests.kits.platforms.reports_made import REPORT, field, fields, page, params_of, platform_of
 from tests.kits.platforms.scripted_platform import Platform, Request, answer
 

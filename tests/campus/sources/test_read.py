@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.decoding.page import BadRow, Drift, batch_schema
+from campus.account import BadRow, Drift
+from campus.decoding.page import batch_schema
 from campus.http.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
 from campus.http.events import Event
 from campus.plan.members import NO_CLASS

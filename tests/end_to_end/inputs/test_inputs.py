@@ -13,13 +13,13 @@ import openpyxl
 import pytest
 
 from campus.files.table_file import TableError
-from loading.connection.runtime import Cause
 from loading.inputs import load_inputs, read_inputs
 from loading.slices.commit import in_words
 from tests.kits.programs.command_line import campus
 from tests.kits.worlds.world import World
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import now
+from warehouse.load.slice_reading import Cause
 
 ONLY_INPUTS = 'key:"raw/interventions"'
 SCHOOL, OTHER = 101, 102

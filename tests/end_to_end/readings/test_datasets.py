@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from campus.decoding.page import Drift
+from campus.account import Drift
 from tests.kits.readings.choices import Reading, name_of
 from tests.kits.readings.datasets import Found, Local, read_all
 from tests.kits.truth.dataset_truth import fields_of, in_order, names, spelt, true_rows

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from campus.account import Account
 from campus.decoding.nested import SPLITTERS, together_with
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
@@ -17,7 +18,7 @@ from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, V1_DATA, ResourceSpec
 from campus.sources.concurrent_units import GIVE_UP_AFTER
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from campus.sources.slice import read, read_together
 from tests.kits.platforms.in_process import client, platform
 from tests.kits.truth.v1_truth import Asked, truth

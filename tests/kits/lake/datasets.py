@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.kits.lake.readings import reading_of
 from tests.kits.lake.small_lake import ANYTHING, at, home_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice, Table, dataset_table
 from warehouse.load.commit import Guard, Outcome, commit
 from warehouse.load.schema_evolution import Evolved, evolve
-from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
 ID = Column("id", pa.int64(), "Key")
@@ -47,14 +47,7 @@ def load(
         for start in range(0, len(rows), PAGE):
             page = pa.RecordBatch.from_pylist(rows[start : start + PAGE], schema=wanted.staging_schema)
             spool.write(evolved.shaped(page))
-        facts = {
-            "received": len(rows) + len(said.get("quarantined", ())),
-            "complete": True,
-            "sync_id": f"night-{number}",
-            "run_id": f"run-{number}",
-            "started_at": at(number),
-        }
-        reading = SliceReading(staged=spool.finish(), **(facts | said))
+        reading = reading_of(spool.finish(), at(number), f"night-{number}", **said)
         return commit(lake, evolved.table, slice or segment(), reading, guard, work)
 
 

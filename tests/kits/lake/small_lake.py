@@ -8,12 +8,12 @@ from typing import Any
 import obstore
 import pyarrow as pa
 
+from tests.kits.lake.readings import reading_of
 from tests.kits.servers.object_store import BUCKET
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice, Stored, Table
 from warehouse.load.commit import Guard, Outcome, commit
-from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
 MARKS = Table(
@@ -93,14 +93,8 @@ def sync(
     work = home_of(lake) / "work"
     with StageWriter(table, work, synced_at=said.get("started_at", at(number))) as spool:
         spool.write(pa.RecordBatch.from_pylist(rows, schema=table.staging_schema))
-        facts = {
-            "received": len(rows) + len(said.get("quarantined", ())),
-            "complete": True,
-            "sync_id": f"night-{number}",
-            "run_id": f"run-{number}",
-            "started_at": at(number),
-        }
-        return commit(lake, table, slice, SliceReading(staged=spool.finish(), **(facts | said)), guard, work)
+        reading = reading_of(spool.finish(), at(number), f"night-{number}", **said)
+        return commit(lake, table, slice, reading, guard, work)
 
 
 def held(

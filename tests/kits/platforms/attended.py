@@ -11,6 +11,7 @@ from unittest.mock import patch
 import httpx
 import pyarrow as pa
 
+from campus.account import Account
 from campus.attendance.by_sessions import read_by_sessions, read_cross_check
 from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
@@ -25,7 +26,7 @@ from campus.http.config import ClientConfig
 from campus.http.sending import transport
 from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from campus.sources.slice import read
 from simulator.app import Application
 from simulator.http.faults import FaultPlan

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from campus.account import Account
 from campus.capabilities import Capabilities
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
@@ -17,7 +18,7 @@ from campus.http.events import Event
 from campus.http.request import Response
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from campus.sources.slice import read, read_together
 
 Params = dict[str, str]

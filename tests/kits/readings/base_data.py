@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from campus.account import Account
 from campus.contracts.fields import fields
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
@@ -21,7 +22,7 @@ from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from campus.registry.spec import DeletedRows
-from campus.sources.gathered import Account, Collector
+from campus.sources.gathered import Collector
 from campus.sources.slice import read, read_together
 from simulator.process import RunningSimulator
 

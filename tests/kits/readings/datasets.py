@@ -16,6 +16,7 @@ import httpx
 import msgspec
 import pyarrow as pa
 
+from campus.account import Drift, Tally
 from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
@@ -24,11 +25,9 @@ from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, columns_of, key_fields, parse_definition
 from campus.decoding.definition import primary_key as key_columns
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Drift
 from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
-from campus.http.events import Tally
 from campus.http.request import Request, Response
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from campus.sources.gathered import Collector

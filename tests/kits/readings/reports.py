@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
+from campus.account import Drift
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
-from campus.decoding.page import Drift
 from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES

@@ -13,10 +13,10 @@ from loading.attendance.semester import ChangedMembers, changed_members
 from loading.attendance.weeks import Timeline
 from loading.semesters import Semesters
 from loading.tables import TABLES, slice_of
+from tests.kits.lake.readings import reading_of
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard, commit
 from warehouse.load.logs.load_log import slice_statuses
-from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
 SCHOOL, SEMESTER, CLASS = 101, 10101, 7
@@ -41,8 +41,7 @@ def load(lake: Lake, folder: Path, name: str, day: int, rows: Iterable[Mapping[s
     batch = [dict.fromkeys(schema.names) | {"_trashed": False} | row for row in rows]
     with StageWriter(table, folder, synced_at=night(day)) as spool:
         spool.write(pa.RecordBatch.from_pylist(batch, schema=schema))
-        facts = {"sync_id": f"night-{day}", "run_id": f"run-{day}", "started_at": night(day)}
-        reading = SliceReading(staged=spool.finish(), received=len(batch), complete=True, **facts)
+        reading = reading_of(spool.finish(), night(day), f"night-{day}")
         commit(lake, table, slice, reading, Guard(allowed=True), folder)
 
 

@@ -12,6 +12,7 @@ from loading.tables import TABLES
 from pipelines.forgetting.job import Job, note_uncertain_ids
 from pipelines.forgetting.requests import WrongKind, merged_persons, request_of, request_of_list
 from pipelines.settings.settings import settings_apart
+from tests.kits.lake.readings import reading_of
 from tests.kits.programs.command_line import campus
 from warehouse.forgetting.columns import V1, V3
 from warehouse.forgetting.forgotten import Forgotten, change, with_person
@@ -19,7 +20,6 @@ from warehouse.forgetting.identity import People, Person
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard, commit
-from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
 SCHOOL = 101
@@ -37,14 +37,7 @@ def lake_with(home: Path, school_id: int = SCHOOL, **tables: Rows) -> Lake:
         sent = [{"_trashed": False, **row} for row in rows]
         with StageWriter(table, work, synced_at=datetime(2026, 3, 2)) as spool:
             spool.write(pa.RecordBatch.from_pylist(sent, schema=table.staging_schema))
-            reading = SliceReading(
-                staged=spool.finish(),
-                received=len(sent),
-                complete=True,
-                sync_id="night",
-                run_id="run",
-                started_at=datetime(2026, 3, 2),
-            )
+            reading = reading_of(spool.finish(), datetime(2026, 3, 2))
             slice = Slice.of(_school_id=school_id, **({"_semester_id": 20} if name in OF_SEMESTERS else {}))
             commit(lake, table, slice, reading, Guard(allowed=True), work)
     return lake

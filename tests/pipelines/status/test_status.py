@@ -38,6 +38,7 @@ from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, record_failure, record_load, stay_in_quarantine
 from warehouse.load.logs.maintenance_runs import record_maintenance
 from warehouse.load.logs.writer import standing_rows
+from warehouse.load.slice_reading import Cause
 from writeback.store.store import Store
 
 AT = datetime(2026, 3, 2, 7, 0)
@@ -61,7 +62,7 @@ def loaded(lake: Lake, resource: str, slice: Slice, hours_ago: float, *, whole: 
 
 
 def failed(lake: Lake, resource: str, slice: Slice, message: str) -> None:
-    record_failure(lake, TABLES[resource], slice, sync_id="n", run_id="r", started_at=now(), message=message)
+    record_failure(lake, TABLES[resource], slice, Cause("n", "r", now()), message)
 
 
 def test_a_home_in_which_nothing_was_loaded_says_so_and_is_left_alone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from campus.account import BadRow
 from loading.tables import TABLES
 from tests.kits.lake.small_lake import at, home_of, names_in, sync
 from tests.kits.leaks import leaks
@@ -22,7 +23,6 @@ from warehouse.forgetting.surgery import forget_in_logs, forget_in_tables, forge
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import CHANGES, LOGS, PAST_ROWS, PUBLISHED_LEVELS, STANDINGS
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.slice_reading import BadRow
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
 NAME, NUMBER = "王小明", "S-20231"
@@ -50,9 +50,9 @@ def score(id: int, owner: int, review: str, **fields: Any) -> dict[str, Any]:
 def full(lake: Lake) -> Lake:
     """A lake that has a student in tables, history, change log, quarantine and replaced files."""
     lake.ensure(TABLES.values())
-    bad = BadRow(None, "id: no integer", f'{{"id":"?","name":"{NAME}"}}', str(OF_SCHOOL))
+    bad = BadRow(None, "id: no integer", f'{{"id":"?","name":"{NAME}"}}')
     people = [student(ID, NAME, usin=NUMBER), student(OTHER, "李四")]
-    sync(lake, 1, people, table=STUDENTS, slice=OF_SCHOOL, quarantined=(bad,))
+    sync(lake, 1, people, table=STUDENTS, slice=OF_SCHOOL, bad=[bad])
     for number, words in enumerate((f"{NAME} is late", "better"), 1):
         rows = [score(1, ID, words), score(2, OTHER, f"sits by {NAME}" if number == 1 else "fine")]
         sync(lake, number, rows, table=SCORES, slice=OF_SEMESTER)

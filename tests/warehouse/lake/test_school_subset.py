@@ -6,22 +6,22 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from campus.account import BadRow
 from tests.kits.lake.small_lake import MARKS, row, sync
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOAD_LOG, LOGS
 from warehouse.lake.school_subset import LakeSnapshot, SchoolSubset
 from warehouse.lake.tables import Slice
-from warehouse.load.slice_reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.fill import build_raw, contents_of, differences
 
 SCHOOLS = (101, 102, 103)
-BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
+BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}')
 
 
 def load(lake: Lake, night: int, school: int, ids: list[int]) -> None:
     slice = Slice.of(_school_id=school, _semester_id=20)
-    sync(lake, night, [row(id) for id in ids], slice=slice, quarantined=(BAD,))
+    sync(lake, night, [row(id) for id in ids], slice=slice, bad=[BAD])
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campus.account import BadRow, Drift
 from tests.kits.lake.datasets import SCORE, UPDATED, define, everything, load, segment
 from tests.kits.lake.small_lake import at, lake_at, parquet_of
 from warehouse.lake.delta import Lake
@@ -24,7 +25,7 @@ from warehouse.load.commit import Guard, VanishedTooMany
 from warehouse.load.logs.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
 from warehouse.load.logs.load_log import SliceStatus, record_differences, record_failure, slice_statuses
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.slice_reading import BadRow, Drift, RequestedRows
+from warehouse.load.slice_reading import Cause, RequestedRows
 from warehouse.load.stage import StagedFile, StageWriter
 from warehouse.load.watermark import LiveRows, live_rows
 from warehouse.maintenance.compaction import maintain
@@ -52,7 +53,7 @@ def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
     table = define(Column("updated_at", type, "Not a moment"))
     read = [{"id": 1, "updated_at": value}, {"id": 2, "updated_at": None}]
     for number in (1, 2):
-        tally = load(lake, number, table, read, compares=True).counts
+        tally = load(lake, number, table, read, full=True).counts
         assert tally.loaded == 2
     assert tally.unchanged == 2
 
@@ -160,8 +161,8 @@ def test_killed_while_a_file_is_taken(lake: Lake, function: str, landed: bool) -
 
 
 def test_an_incremental_reading_is_whole_and_nothing_vanishes(lake: Lake) -> None:
-    bad = BadRow((9,), "score: text in a number", "{}", "page 1")
-    load(lake, 0, SCORES, rows(1, 2, 3), quarantined=(bad,))
+    bad = BadRow((9,), "score: text in a number", "{}")
+    load(lake, 0, SCORES, rows(1, 2, 3), bad=[bad])
     outcome = load(lake, 1, SCORES, rows(2, 4, score=5), incremental=True)
     assert (outcome.status, outcome.message) == ("ok", "")
     assert (outcome.counts.changed, outcome.counts.new, outcome.counts.carried) == (1, 1, 2)
@@ -207,16 +208,15 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
-    bad = BadRow(None, "no object", "[]", "page 1")
+    bad = BadRow(None, "no object", "[]")
     load(lake, 0, SCORES, rows(1))
     load(lake, 3, SCORES, rows(1), complete=False)
     load(lake, 2, SCORES, rows(1), incremental=True)
-    load(lake, 1, SCORES, rows(1), slice=segment(1), quarantined=(bad,))
+    load(lake, 1, SCORES, rows(1), slice=segment(1), bad=[bad])
     load(lake, 1, SCORES, rows(1), slice=segment(school=102))
     other = load(lake, 4, define(table="other"), rows(1))
     table = evolve(lake, SCORES).table
-    cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
-    record_failure(lake, table, segment(2), message="403", **cause)
+    record_failure(lake, table, segment(2), Cause("night", "run", at(5)), "403")
     assert slice_statuses(lake, 101) == {
         table.name: {
             "101:0": SliceStatus(at(2), False, at(0)),
@@ -228,10 +228,10 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
 
 
 def test_differences_of_metadata_outlive_the_loads(lake: Lake) -> None:
-    retyped = Drift("field_retyped", "score", "integer -> string", 0)
-    added = Drift("field_added", "rank", "integer", 0)
+    retyped = Drift("field_retyped", "score", "integer -> string")
+    added = Drift("field_added", "rank", "integer")
     record_differences(lake, SCORES, 101, [retyped], at(0))
-    load(lake, 1, SCORES, rows(1), drift=(Drift("unknown_field", "mood", None, 1),))
+    load(lake, 1, SCORES, rows(1), drift={Drift("unknown_field", "mood"): 1})
     load(lake, 2, SCORES, rows(1))
     record_differences(lake, SCORES, 101, [retyped, added], at(2))
     differences = lake.read(DIFFERENCES).sort_by("kind").to_pylist()

@@ -93,7 +93,7 @@ def test_rows_missing_from_a_range_are_gone(
         sync(lake, 0, first)
         before = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
         preview = spooled(lake, MARKS, sent, ranges)
-        outcome = sync(lake, 1, sent, compares=True, incremental=True, ranges=tuple(ranges))
+        outcome = sync(lake, 1, sent, full=True, incremental=True, ranges=tuple(ranges))
         after = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
     shown = {(row["id"], row["kind"]) for row in sent if not row["_trashed"]}
     hidden = {(row["id"], row["kind"]) for row in sent if row["_trashed"]}

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from campus.account import BadRow
 from loading.tables import TABLES
 from tests.kits.lake.small_lake import MARKS, SLICE, at, held, row, sync
 from warehouse.lake.delta import Lake
@@ -16,12 +17,12 @@ from warehouse.lake.logs.tables import STANDINGS
 from warehouse.lake.tables import Slice
 from warehouse.load.delta_commit import rearrange
 from warehouse.load.logs.writer import batched, known_states
-from warehouse.load.slice_reading import BadRow, RequestedSince, RetainedRows
+from warehouse.load.slice_reading import RequestedSince, RetainedRows
 from warehouse.load.stage import StageWriter
 from warehouse.maintenance.compaction import maintain
 
 ROWS = [row(1, Decimal("85.5")), row(2), row(3, _trashed=True, _trashed_at=datetime(2026, 1, 5))]
-BAD = BadRow((9, "raw"), "made up", "{}", "page 1")
+BAD = BadRow((9, "raw"), "made up", "{}")
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_what_was_there_before_the_last_change_is_a_change(loaded: Lake) -> None
     "said",
     [
         {"complete": False},
-        {"quarantined": (BAD,)},
+        {"bad": (BAD,)},
         {"retained": (RetainedRows("class_id", (9,)),)},
         {"requested_since": RequestedSince("updated_at", at(0).date())},
         {"incremental": True},

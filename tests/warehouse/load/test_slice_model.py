@@ -10,9 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import BadRow
 from tests.kits.lake.small_lake import MARKS, SLICE, START, NewLake, at, held, row, sync
 from tests.kits.truth.change_log_truth import known_on
-from warehouse.load.slice_reading import BadRow, RetainedRows
+from warehouse.load.slice_reading import RetainedRows
 
 Key = tuple[int, str]
 Rows = dict[Key, dict[str, Any]]
@@ -100,7 +101,7 @@ def test_slice_follows_the_model(new_lake: NewLake, sequence: list[dict[str, Any
                 lake,
                 number,
                 reading["rows"],
-                quarantined=tuple(BadRow(key, "made up", "{}", "page 1") for key in reading["bad"]),
+                bad=[BadRow(key, "made up", "{}") for key in reading["bad"]],
                 retained=(RetainedRows("class_id", reading["kept"]),) if reading["kept"] else (),
                 complete=reading["complete"],
             )

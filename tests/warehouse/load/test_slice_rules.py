@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from campus.account import BadRow, Drift, Tally
 from tests.kits.lake.small_lake import ANYTHING, MARKS, SLICE, at, held, home_of, parquet_of, row, sync
 from tests.kits.truth.change_log_truth import known_on
 from warehouse.lake.delta import Lake, SchemaConflict
@@ -15,14 +16,14 @@ from warehouse.lake.logs.tables import CHANGES, DIFFERENCES, LOAD_LOG, QUARANTIN
 from warehouse.lake.tables import Column, Slice
 from warehouse.load.commit import Guard, Unbalanced, VanishedTooMany
 from warehouse.load.logs.load_log import SliceStatus, committed, record_failure, slice_statuses
-from warehouse.load.slice_reading import BadRow, Drift, Measure, RequestedSince, RetainedRows
+from warehouse.load.slice_reading import Cause, Measure, RequestedSince, RetainedRows
 from warehouse.load.stage import StageWriter
 from warehouse.load.whole_readings import slices_due_whole
 from warehouse.maintenance.compaction import maintain
 
 
 def bad(key: tuple[int, str] | None, raw: str = "{}") -> BadRow:
-    return BadRow(key, "score: text in a number", raw, "page 1")
+    return BadRow(key, "score: text in a number", raw)
 
 
 def test_an_empty_slice_writes_nothing_but_counts_as_loaded(lake: Lake) -> None:
@@ -111,8 +112,8 @@ def test_rows_unaccounted_for_stop_the_commit(lake: Lake, received: int) -> None
     [
         ({}, 3),
         ({"complete": False}, 0),
-        ({"quarantined": (bad((2, "raw")),)}, 2),
-        ({"quarantined": (bad(None),)}, 0),
+        ({"bad": (bad((2, "raw")),)}, 2),
+        ({"bad": (bad(None),)}, 0),
         ({"retained": (RetainedRows("class_id", (9,)),)}, 2),
         ({"retained": (RetainedRows("class_id", (9,)), RetainedRows("id", (2, 4)))}, 0),
     ],
@@ -149,9 +150,9 @@ def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
     [
         ({}, "ok", ""),
         ({"complete": False}, "failed", "the list kept changing or cannot be proven whole"),
-        ({"quarantined": (bad((1, "raw")),)}, "warning", "1 of 101 rows are in quality.quarantine"),
+        ({"bad": (bad((1, "raw")),)}, "warning", "1 of 101 rows are in quality.quarantine"),
         (
-            {"quarantined": (bad(None),)},
+            {"bad": (bad(None),)},
             "warning",
             "a quarantined row has no readable key, so no missing row was taken for deleted",
         ),
@@ -161,7 +162,7 @@ def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
             "more rows came than the platform counts, and some are identical: which of them it sent again is "
             "not known, so all are stored. Sync again with --full",
         ),
-        ({"quarantined": (bad((1, "raw")), bad((2, "raw")))}, "failed", "2 of 102 rows"),
+        ({"bad": (bad((1, "raw")), bad((2, "raw")))}, "failed", "2 of 102 rows"),
         ({"failures": ("class 9: 503",)}, "failed", "class 9: 503"),
         ({"measures": (Measure("rows", 101, 100),)}, "warning", "rows: the platform says 101, read 100"),
         ({"measures": (Measure("rows", 100, 100),)}, "ok", ""),
@@ -184,7 +185,7 @@ def test_status_and_message(lake: Lake, said: dict[str, object], status: str, wo
     [
         # Of a list it counts what is sent: a deleted row, one sent twice, one that is set aside.
         ([row(1), row(1), row(2), row(3, _trashed=True)], {"server_total": 4}, 2),
-        ([row(1), row(2)], {"server_total": 3, "quarantined": (bad((3, "raw")),)}, 2),
+        ([row(1), row(2)], {"server_total": 3, "bad": (bad((3, "raw")),)}, 2),
         ([row(1), row(2)], {"server_total": 3}, 3),
         # Of changes it counts what is alive, whatever came.
         ([row(2, Decimal(5))], {"incremental": True, "server_total": 2, "alive_total": 2}, 2),
@@ -221,26 +222,26 @@ def test_a_slice_that_comes_back_after_it_was_retired_is_as_good_as_new(lake: La
 
 
 def test_the_load_log_says_what_the_reading_took(lake: Lake) -> None:
-    sync(lake, 0, [row(1), row(1), row(2)], traffic={"requests": 3, "pages": 2}, server_total=2)
-    record_failure(
-        lake,
-        MARKS,
-        SLICE,
-        sync_id="night-1",
-        run_id="r",
-        started_at=at(1),
-        message="school 101: 403, ask for class.read",
-    )
+    sync(lake, 0, [row(1), row(1), row(2)], tally=Tally(requests=3, pages=2), server_total=2)
+    cause = Cause("night-1", "r", at(1))
+    record_failure(lake, MARKS, SLICE, cause, "school 101: 403, ask for class.read")
     first, second = lake.read(LOAD_LOG).sort_by("started_at").to_pylist()
-    assert (first["requests"], first["pages"], first["retries"], first["server_total"]) == (3, 2, None, 2)
+    assert (first["requests"], first["pages"], first["retries"], first["server_total"]) == (3, 2, 0, 2)
     assert (first["new"], first["duplicates"], first["slice_version"]) == (2, 1, 1)
     assert (second["status"], second["started_at"], second["new"]) == ("failed", at(1), None)
 
 
 def test_quarantine_holds_what_is_bad_now(lake: Lake) -> None:
     good = [row(id) for id in range(5)]
-    sync(lake, 0, good, quarantined=(bad((8, "raw"), '{"id": 8}'), bad((9, "raw"))))
-    sync(lake, 1, good, quarantined=(bad((8, "raw"), '{"id": 8}'),))
+    sync(lake, 0, good, bad=[bad((8, "raw"), '{"id": 8}'), bad((9, "raw"))])
+    sync(
+        lake,
+        1,
+        good,
+        bad=[
+            bad((8, "raw"), '{"id": 8}'),
+        ],
+    )
     [left] = lake.read(QUARANTINE).to_pylist()
     assert (left["key"], left["raw"], left["slice"]) == ('[8, "raw"]', '{"id": 8}', "101:20")
     assert (left["first_seen"], left["last_seen"], left["sync_id"]) == (at(0), at(1), "night-1")
@@ -257,7 +258,7 @@ def test_drift_and_reconciliation_hold_the_present_state(lake: Lake) -> None:
             lake,
             number,
             [row(1)],
-            drift=(Drift("unknown_field", "mood", '"good"', rows),),
+            drift={Drift("unknown_field", "mood", '"good"'): rows},
             measures=(Measure("server total", 2 - number, 1),),
         )
     [drift], [measure] = lake.read(DIFFERENCES).to_pylist(), lake.read(RECONCILIATION).to_pylist()
@@ -314,7 +315,14 @@ def test_a_slice_larger_than_a_chunk(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 def test_maintenance_changes_no_answer(lake: Lake) -> None:
     for number in range(4):
-        sync(lake, number, [row(1, Decimal(number)), row(2)], quarantined=(bad((9, "raw")),))
+        sync(
+            lake,
+            number,
+            [row(1, Decimal(number)), row(2)],
+            bad=[
+                bad((9, "raw")),
+            ],
+        )
     logs = (LOAD_LOG, QUARANTINE, CHANGES)
     before = [lake.read(log).sort_by([("slice", "ascending")]).num_rows for log in logs]
     scratch = home_of(lake) / "scratch"

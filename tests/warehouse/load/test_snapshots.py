@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campus.account import BadRow
 from tests.kits.lake.datasets import load
 from tests.kits.lake.small_lake import NewLake, at, home_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, Column, Slice, Table, report_table
 from warehouse.load.commit import Guard, Outcome, Unproven
-from warehouse.load.slice_reading import BadRow
 from warehouse.publish.fill import build_raw
 
 NAME = Column("name", pa.string(), "Student")
@@ -126,8 +126,8 @@ def test_what_is_not_proven_whole_leaves_the_last_one(lake: Lake) -> None:
 def test_rows_in_quarantine_are_left_out_and_the_others_replaced(lake: Lake) -> None:
     table = define(TOTAL)
     take(lake, 0, table, {"total": 1}, {"total": 2})
-    bad = BadRow(None, "total: expected a whole number", '{"total": 1.7}', "page 1")
-    outcome = take(lake, 1, table, {"total": 3}, quarantined=(bad,), guard=Guard(allowed=True))
+    bad = BadRow(None, "total: expected a whole number", '{"total": 1.7}')
+    outcome = take(lake, 1, table, {"total": 3}, bad=[bad], guard=Guard(allowed=True))
     assert (outcome.status, outcome.message) == (
         "failed",
         "1 of 2 rows are in quality.quarantine (campus quarantine list)",

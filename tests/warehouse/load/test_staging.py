@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kits.lake.readings import reading_of
 from tests.kits.lake.small_lake import MARKS, SLICE, START, at, parquet_of, row, sync
 from warehouse.forgetting.columns import V3
 from warehouse.forgetting.forgotten import TOKEN, Forgotten, matcher, with_person
@@ -60,14 +61,7 @@ def stage(spool: StageWriter, table: Table, sent: Iterable[dict[str, Any]], batc
     for start in range(0, len(sent), batch_rows):
         batch = sent[start : start + batch_rows]
         spool.write(pa.RecordBatch.from_pylist(batch, schema=table.staging_schema))
-    return SliceReading(
-        staged=spool.finish(),
-        received=len(sent),
-        complete=True,
-        sync_id="night",
-        run_id="run",
-        started_at=at(0),
-    )
+    return reading_of(spool.finish(), at(0))
 
 
 @settings(max_examples=60, deadline=None)
@@ -132,7 +126,7 @@ def test_no_file_stays_of_what_is_not_committed(lake: Lake, sent: range) -> None
     sync(lake, 0, map(row, range(40)))
     files = parquet_of(lake, MARKS)
     if len(sent) == 40:
-        assert sync(lake, 1, map(row, sent), compares=True).counts.modified == 0
+        assert sync(lake, 1, map(row, sent), full=True).counts.modified == 0
     else:
         with pytest.raises(VanishedTooMany):
             sync(lake, 1, map(row, sent), guard=Guard())

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.sources.gathered import Account
+from campus.account import Account
 from loading.slices.read_changes import check_changes
 from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.watermark import Incremental, LiveRows, MergePreview, watermark

@@ -11,6 +11,7 @@ from warehouse.lake.logs.tables import LOAD_LOG
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.logs.load_log import now, record_failure, record_load
 from warehouse.load.logs.writer import standing_rows
+from warehouse.load.slice_reading import Cause
 from warehouse.maintenance.compaction import maintain
 
 OTHER = Slice.of(_school_id=102, _semester_id=20)
@@ -79,6 +80,6 @@ def test_what_is_forgotten_costs_one_commit_and_the_next_care_none(lake: Lake, t
 def test_without_a_limit_nothing_is_forgotten(lake: Lake, tmp_path: Path) -> None:
     started = loaded(lake, 900)
     loaded(lake, 1)
-    record_failure(lake, MARKS, OTHER, sync_id="x", run_id="x", started_at=started, message="refused")
+    record_failure(lake, MARKS, OTHER, Cause("x", "x", started), "refused")
     maintain(lake, [MARKS], tmp_path / "work")
     assert len(kept(lake)) == 3

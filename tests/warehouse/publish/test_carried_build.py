@@ -9,10 +9,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from campus.account import BadRow
 from tests.kits.lake.small_lake import MARKS, row, sync
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.slice_reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.build import carried_by
 from warehouse.publish.fill import build_raw, contents_of, days_have_moved, days_of, differences
@@ -88,10 +88,10 @@ def test_the_rows_of_each_slice_are_counted_as_its_table_is_filled(lake: Lake, h
 
 
 def test_a_new_row_in_quarantine_is_a_change_and_the_same_one_again_is_none(lake: Lake, home: Path) -> None:
-    bad = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
-    sync(lake, 1, [row(1), row(2)], quarantined=(bad,))
+    bad = BadRow((9, "raw"), "score: text in a number", '{"id": 9}')
+    sync(lake, 1, [row(1), row(2)], bad=[bad])
     assert build(lake, home, [MARKS, OTHER]) == {"quality.quarantine", "quality.load_log"}
-    sync(lake, 2, [row(1), row(2)], quarantined=(bad,))
+    sync(lake, 2, [row(1), row(2)], bad=[bad])
     assert build(lake, home, [MARKS, OTHER]) == {"quality.load_log"}
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from campus.account import BadRow
 from tests.kits.lake.datasets import ID, SCORE, define, load, segment
 from tests.kits.lake.small_lake import at, home_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
-from warehouse.load.slice_reading import BadRow
 from warehouse.publish.fill import build_raw
 
 BOOKKEEPING = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
@@ -118,8 +118,8 @@ def test_names_in_any_script_and_tables_without_rows(lake: Lake) -> None:
     marks = define(Column("成绩", pa.date32(), "Points"), table="课程_成绩")
     empty = define(Column("order", pa.bool_(), "A word of SQL"), table="select")
     never = define(SCORE, table="never_loaded")
-    bad = BadRow((2,), "成绩: no date", "{}", "page 1")
-    load(lake, 0, marks, [{"id": 1, "成绩": date(2026, 3, 2)}], quarantined=(bad,))
+    bad = BadRow((2,), "成绩: no date", "{}")
+    load(lake, 0, marks, [{"id": 1, "成绩": date(2026, 3, 2)}], bad=[bad])
     load(lake, 0, empty, [])
     published = Published(lake, marks, empty, never)
     assert published.ask('SELECT id, "成绩" FROM datasets."课程_成绩"') == [(1, date(2026, 3, 2))]

@@ -19,11 +19,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from campus.account import BadRow
 from tests.kits.lake.small_lake import MARKS, at, lake_at, row, sync
 from tests.kits.waiting import PATIENCE, until
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice
-from warehouse.load.slice_reading import BadRow
 from warehouse.publish import fill
 from warehouse.publish.fill import build_raw
 from warehouse.publish.publish import Generation, generations, publish, record_checks
@@ -87,10 +87,10 @@ def test_files_from_before_a_column_was_added(lake: Lake, tmp_path: Path) -> Non
 
 
 def test_quality_shows_each_sync_once(lake: Lake, tmp_path: Path) -> None:
-    bad = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
-    sync(lake, 0, [row(1)], quarantined=(bad,), run_id="first try")
-    sync(lake, 0, [row(1)], quarantined=(bad,), run_id="second try")
-    sync(lake, 1, [row(1)], quarantined=(bad,))
+    bad = BadRow((9, "raw"), "score: text in a number", '{"id": 9}')
+    sync(lake, 0, [row(1)], bad=[bad], run_id="first try")
+    sync(lake, 0, [row(1)], bad=[bad], run_id="second try")
+    sync(lake, 1, [row(1)], bad=[bad])
     file = build(lake, tmp_path)
     with closing(duckdb.connect(str(file))) as con:
         record_checks(con, [{"name": "unique_marks", "model": "marks", "status": "warn", "failures": 1}])

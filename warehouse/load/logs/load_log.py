@@ -17,10 +17,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from campus.account import BadRow, Drift, Tally
 from warehouse.age import FAILED
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.batch import Finding
-from warehouse.lake.logs.tables import DIFFERENCES, LOAD_LOG, MONTH, QUARANTINE, RECONCILIATION, Log
+from warehouse.lake.logs.tables import (
+    DIFFERENCES,
+    LOAD_LOG,
+    MONTH,
+    QUARANTINE,
+    RECONCILIATION,
+    TRAFFIC,
+    Log,
+)
 from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table, school_filter
 from warehouse.load.logs.writer import (
     findings,
@@ -28,7 +37,7 @@ from warehouse.load.logs.writer import (
     standing_rows,
     waiting,
 )
-from warehouse.load.slice_reading import BadRow, Drift, SliceReading
+from warehouse.load.slice_reading import Cause, SliceReading
 
 #: The kind of drift for values that no column can hold.
 UNREADABLE = "unreadable_value"
@@ -73,12 +82,20 @@ def record_load(lake: Lake, table: Table, slice: Slice, entry: Mapping[str, Any]
     record(lake, loads=[{**_place(table, slice), "finished_at": now(), **entry}])
 
 
-def record_failure(
-    lake: Lake, table: Table, slice: Slice, *, sync_id: str, run_id: str, started_at: datetime, message: str
-) -> None:
+def record_failure(lake: Lake, table: Table, slice: Slice, cause: Cause, message: str) -> None:
     """Record that a slice was not loaded. Its rows stay."""
-    cause = {"sync_id": sync_id, "run_id": run_id, "started_at": started_at}
-    record_load(lake, table, slice, {**cause, "status": "failed", "message": message, "complete": False})
+    failure = {"status": "failed", "message": message, "complete": False}
+    record_load(lake, table, slice, {**cause_columns(cause), **failure})
+
+
+def cause_columns(cause: Cause) -> dict[str, Any]:
+    """The columns of the load log that tell for what a slice was read."""
+    return {"sync_id": cause.sync_id, "run_id": cause.run_id, "started_at": cause.started_at}
+
+
+def traffic(tally: Tally) -> dict[str, int]:
+    """The columns of the load log that count what a reading took."""
+    return {name: getattr(tally, name) for name in TRAFFIC}
 
 
 def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReading) -> None:
@@ -86,19 +103,20 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReadin
 
     Only a whole reading removes findings that it did not see again.
     """
-    bad = [{**_bad(row), "sync_id": reading.sync_id} for row in reading.quarantined]
+    cause = reading.cause
+    bad = [{**_bad(row), "unit": str(slice), "sync_id": cause.sync_id} for row in reading.account.bad]
     measures = [
         {
             "measure": measure.name,
             "expected": measure.expected,
             "actual": measure.actual,
             "agrees": measure.expected == measure.actual,
-            "seen_at": reading.started_at,
+            "seen_at": cause.started_at,
         }
         for measure in reading.measures
     ]
-    seen = {"first_seen": reading.started_at, "last_seen": reading.started_at}
-    drift = _drift(reading.drift, reading.started_at)
+    seen = {"first_seen": cause.started_at, "last_seen": cause.started_at}
+    drift = _drift(reading.account.drift, cause.started_at)
     rows_by_log: Sequence[tuple[Log, list[dict[str, Any]], tuple[str, ...]]] = (
         (QUARANTINE, [{**row, **seen} for row in bad], BAD_ROW),
         (DIFFERENCES, drift, DIFFERENCE),
@@ -114,10 +132,10 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReadin
 
 
 def record_differences(
-    lake: Lake, table: Table, school_id: int, drift: Sequence[Drift], seen_at: datetime
+    lake: Lake, table: Table, school_id: int, drift: Iterable[Drift], seen_at: datetime
 ) -> None:
     """Replace the differences of a school's metadata. No load of a slice removes them."""
-    school, rows = Slice.of(_school_id=school_id), _drift(drift, seen_at)
+    school, rows = Slice.of(_school_id=school_id), _drift(dict.fromkeys(drift, 0), seen_at)
     record(lake, findings=[_finding(DIFFERENCES, table, school, rows, DIFFERENCE, whole=True)])
 
 
@@ -312,20 +330,15 @@ def _finding(
 
 def _bad(row: BadRow) -> dict[str, Any]:
     key = None if row.key is None else json.dumps(row.key, ensure_ascii=False, default=str)
-    return {"key": key, "reason": row.reason, "raw": row.raw, "unit": row.unit}
+    return {"key": key, "reason": row.reason, "raw": row.raw}
 
 
-def _drift(drift: Iterable[Drift], seen_at: datetime) -> list[dict[str, Any]]:
+def _drift(drift: Mapping[Drift, int], seen_at: datetime) -> list[dict[str, Any]]:
     seen = {"first_seen": seen_at, "last_seen": seen_at}
     return [
-        {
-            "kind": difference.kind,
-            "field": difference.field,
-            "value": difference.value,
-            "rows": difference.rows,
-            **seen,
-        }
-        for difference in drift
+        {"kind": difference.kind, "field": difference.field, "value": difference.sample or None, "rows": rows}
+        | seen
+        for difference, rows in drift.items()
     ]
 
 

@@ -27,6 +27,7 @@ from warehouse.lake.logs.tables import LOGS
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, record_failure, record_load
 from warehouse.load.logs.writer import standing_rows
+from warehouse.load.slice_reading import Cause
 
 ONE_TABLE = 'key:"raw/students"'
 
@@ -111,10 +112,8 @@ def test_failures_of_a_school_that_is_not_there_are_explained_and_go(district: W
         lake,
         TABLES["semesters"],
         Slice.of(_school_id=999),
-        sync_id="old",
-        run_id="r",
-        started_at=now(),
-        message="status 403",
+        Cause("old", "r", now()),
+        "status 403",
     )
     district.instance.add_dynamic_partitions(SCHOOL_SEMESTERS.name or "", ["999:1"])
     district.settings.published.touch()

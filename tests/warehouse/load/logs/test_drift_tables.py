@@ -2,20 +2,21 @@
 
 from datetime import datetime
 
+from campus.account import Drift
 from tests.kits.lake.small_lake import MARKS, at, row, sync
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import DIFFERENCES, DRIFT
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.drift import Difference, latest_drift, record_drift
 from warehouse.load.logs.load_log import record_differences
-from warehouse.load.slice_reading import Drift, RetainedRows
+from warehouse.load.slice_reading import RetainedRows
 
 NEXT = Slice.of(_school_id=101, _semester_id=21)
 OTHER_SCHOOL = Slice.of(_school_id=102, _semester_id=30)
 
 
-def unknown(*names: str, kind: str = "unknown_field") -> tuple[Drift, ...]:
-    return tuple(Drift(kind, name, None, 1) for name in names)
+def unknown(*names: str, kind: str = "unknown_field") -> dict[Drift, int]:
+    return {Drift(kind, name): 1 for name in names}
 
 
 def told(lake: Lake, number: int) -> list[str]:
@@ -87,7 +88,7 @@ def test_what_a_crash_left_out_is_told_by_the_next_run(lake: Lake) -> None:
 
 def test_a_change_of_a_definition_is_news_each_time(lake: Lake) -> None:
     for number in (0, 2):
-        record_differences(lake, MARKS, 101, [Drift("field_added", "rank", "integer", 0)], at(number))
+        record_differences(lake, MARKS, 101, [Drift("field_added", "rank", "integer")], at(number))
         assert told(lake, number) == ["field_added rank integer"]
         record_differences(lake, MARKS, 101, [], at(number + 1))
         assert told(lake, number + 1) == []

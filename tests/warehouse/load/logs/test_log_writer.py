@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 
+from campus.account import BadRow, Drift
 from tests.kits.lake.small_lake import MARKS, SLICE, at, lake_at, parquet_of, row, sync
 from tests.kits.waiting import PATIENCE
 from warehouse.lake.delta import Lake
@@ -36,16 +37,16 @@ from warehouse.load.logs.load_log import (
     unreadable_fields,
 )
 from warehouse.load.logs.writer import batched, settled, write
-from warehouse.load.slice_reading import BadRow, Drift, Measure
+from warehouse.load.slice_reading import Measure
 from warehouse.load.whole_readings import slices_due_whole
 
 SPAWN = multiprocessing.get_context("spawn")
 WRITTEN = (LOAD_LOG, STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION)
 OTHER = Slice.of(_school_id=102, _semester_id=20)
-BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
+BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}')
 FOUND = {
-    "quarantined": (BAD,),
-    "drift": (Drift("unreadable_value", "score", "ten", 1),),
+    "bad": (BAD,),
+    "drift": {Drift("unreadable_value", "score", "ten"): 1},
     "measures": (Measure("server total", 2, 1),),
 }
 
@@ -69,7 +70,7 @@ def answers(lake: Lake) -> list[object]:
 def three_loads(lake: Lake) -> None:
     """One that finds something, one of another school, and one that takes back a part of it."""
     sync(lake, 0, [row(1)], **FOUND)
-    sync(lake, 0, [row(1)], slice=OTHER, quarantined=(BAD,))
+    sync(lake, 0, [row(1)], slice=OTHER, bad=[BAD])
     sync(lake, 1, [row(1)], slice=OTHER)
 
 
@@ -154,7 +155,7 @@ def test_what_could_not_be_written_is_tried_again(lake: Lake, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     with batched(lake):
-        sync(lake, 0, [row(1)], quarantined=(BAD,))
+        sync(lake, 0, [row(1)], bad=[BAD])
         with monkeypatch.context() as patch:
             patch.setattr(writer, "_settle", full)
             with pytest.raises(OSError, match="No space"):
@@ -211,7 +212,7 @@ def test_logs_stay_small_by_themselves(lake: Lake, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(writer, "LOOSE_FILES", 5)
     monkeypatch.setattr(writer, "RETENTION_HOURS", 0)
     for number in range(30):
-        sync(lake, number, [row(1)], quarantined=(BAD,))
+        sync(lake, number, [row(1)], bad=[BAD])
     assert lake.read(LOAD_LOG).num_rows == 30
     for log in WRITTEN:
         assert len(parquet_of(lake, log)) < 20, log.name

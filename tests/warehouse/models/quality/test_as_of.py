@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading.tables import TABLES
+from tests.kits.lake.readings import reading_of
 from tests.kits.models.builds import Build
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import PAST_ROWS
@@ -24,7 +25,6 @@ from warehouse.load import commit as committing
 from warehouse.load.commit import Guard, commit
 from warehouse.load.history import past_rows
 from warehouse.load.logs.writer import batched
-from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 from warehouse.publish.fill import build_raw
 from warehouse.publish.models.compiled_models import Model, read_project
@@ -62,11 +62,10 @@ def sync(
     """Commit one reading of all of a slice."""
     work = Path(lake.root).parent / "work"
     shown = [{"_trashed": False, **row} for row in rows]
-    facts = {"received": len(shown), "complete": True, "sync_id": f"sync {number}", "run_id": "run"}
-    facts |= {"started_at": at(number)} | said
-    with StageWriter(table, work, synced_at=facts["started_at"]) as spool:
+    began = said.get("started_at", at(number))
+    with StageWriter(table, work, synced_at=began) as spool:
         spool.write(pa.RecordBatch.from_pylist(shown, schema=table.staging_schema))
-        reading = SliceReading(staged=spool.finish(), **facts)
+        reading = reading_of(spool.finish(), began, f"sync {number}", **said)
         commit(lake, table, slice, reading, Guard(allowed=True), work)
 
 
