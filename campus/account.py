@@ -53,8 +53,8 @@ class Account:
     drift: Counter[Drift] = field(default_factory=Counter)
     #: The reasons why units (classes, items, term types) failed, by their id. Their last good rows stay.
     failed: dict[int | str, str] = field(default_factory=dict)
-    #: The reasons why the reading is not proven to be complete.
-    notes: list[str] = field(default_factory=list)
+    #: How lists were proven to be complete, or why they are not.
+    proofs: list[str] = field(default_factory=list)
     #: The platform's count of the requested list; None: it sends none.
     server_total: int | None = 0
     #: No requested row can be missing, except those of failed units. Only then may a row vanish.

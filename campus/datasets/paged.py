@@ -92,4 +92,4 @@ def note_outcome(read: RecordsRead, outcome: Outcome) -> None:
     read.account.server_total = outcome.total
     read.account.complete = outcome.complete
     if not outcome.complete:
-        read.account.notes.append(outcome.note)
+        read.account.proofs.append(outcome.note)

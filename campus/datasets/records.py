@@ -151,7 +151,7 @@ async def read_whole_segment(
         await _read_range(client, source, rest, limit, None, write, read)
         if account.different_rows == received:
             account.complete = False
-            account.notes.append(f"the platform counts {left} rows from id {rest.first} on and sends none")
+            account.proofs.append(f"the platform counts {left} rows from id {rest.first} on and sends none")
 
 
 async def read_spans(
@@ -241,9 +241,9 @@ async def _read_range(
     account.complete = outcome.complete and read.distinct
     account.server_total = None
     if not outcome.complete:
-        account.notes.append(outcome.note)
+        account.proofs.append(outcome.note)
     elif not read.distinct:
-        account.notes.append("the platform does not sort by id, so rows may be missing")
+        account.proofs.append("the platform does not sort by id, so rows may be missing")
 
 
 def _bounds(records: Records) -> list[int | None]:

@@ -88,7 +88,7 @@ class Collector:
         account.failed.update(gathered.failed)
         account.complete = account.complete and gathered.complete
         if gathered.note:
-            account.notes.append(gathered.note)
+            account.proofs.append(gathered.note)
         if account.server_total is not None:
             account.server_total = None if gathered.total is None else account.server_total + gathered.total
         self._rows += gathered.rows

@@ -255,7 +255,7 @@ class DatasetLoader:
             alive_total=total,
             incremental=read.incremental,
             ranges=_ranges(read),
-            failures=tuple(account.notes),
+            failures=tuple(account.proofs),
         )
         return commit_slice(stage.context, reading, self._runtime.guard)
 

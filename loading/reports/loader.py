@@ -114,7 +114,7 @@ class ReportLoader:
             account.drift.update(changed_fields(before, after))
         reading = replace(
             reading_of(records.context, records.writer, account),
-            failures=tuple(account.notes),
+            failures=tuple(account.proofs),
             notes=() if account.received else (NO_ROWS,),
         )
         loaded = commit_slice(records.context, reading, guard_of(records.context))

@@ -79,7 +79,7 @@ class People:
         await read(self._reads, self.spec, SliceQuery(self.school_id), collector)
         account = collector.account
         if account.failed or account.bad or not account.complete:
-            why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.notes))
+            why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.proofs))
             raise UnexpectedAnswer(
                 f"the users of school {self.school_id} could not be read whole: {why or 'rows are missing'}.",
                 "Nothing is planned from a part of them: run again, or see campus doctor.",

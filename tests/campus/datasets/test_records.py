@@ -134,7 +134,7 @@ def test_an_empty_answer_by_mistake_ends_no_segment(starts: tuple[int, ...], emp
 def test_rows_that_are_counted_and_never_come_are_no_deletions() -> None:
     read, loaded = segment(empty_at(14, times=99), Span(0, 19))
     assert len(loaded) == 14 and not read.account.complete
-    assert read.account.notes == ["the platform counts 6 rows from id 14 on and sends none"]
+    assert read.account.proofs == ["the platform counts 6 rows from id 14 on and sends none"]
 
 
 @pytest.mark.parametrize("blind", [("id_egt",), ("id_egt", "id_elt")], ids=str)

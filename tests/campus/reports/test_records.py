@@ -191,7 +191,7 @@ def test_pages_are_read_to_the_end_and_rows_that_are_alike_each_count(
 def test_fewer_rows_than_the_platform_counts_are_told(tmp_path: Path) -> None:
     seen = found(lambda request: page(request, MARKS, marks(1, 2, 3), total=5), tmp_path)
     assert not seen.read.account.complete
-    assert seen.read.account.notes == ["the platform counts 5 rows but shows 3"]
+    assert seen.read.account.proofs == ["the platform counts 5 rows but shows 3"]
 
 
 def test_fields_that_change_while_pages_are_read_make_another_reading(tmp_path: Path) -> None:

@@ -489,4 +489,4 @@ def test_rows_that_come_twice_are_counted_twice_where_they_are_alike(second: str
     if complete:
         assert (account.received, account.server_total) == (3, 3)
     else:
-        assert "the platform counts 3 rows but shows 2" in account.notes[0]
+        assert "the platform counts 3 rows but shows 2" in account.proofs[0]

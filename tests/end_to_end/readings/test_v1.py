@@ -90,7 +90,7 @@ async def _read(session: Client, specs: Sequence[ResourceSpec], query: SliceQuer
 
 def _told(account: Account) -> str:
     assert account.bad == []
-    return "; ".join([*account.failed.values(), *([] if account.complete else account.notes)])
+    return "; ".join([*account.failed.values(), *([] if account.complete else account.proofs)])
 
 
 def by_key(name: str, rows: list[Row]) -> dict[tuple[Any, ...], Row]:

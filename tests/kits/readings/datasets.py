@@ -170,10 +170,10 @@ async def _read(client: Client, offered: OfferedDatasets, definition: Definition
             account = read.account
             reading.drift.update(account.drift)
             reading.bad += len(account.bad)
-            told += account.notes
+            told += account.proofs
             if account.server_total not in (None, account.received):
                 told.append(f"the platform says {account.server_total}, read {account.received}")
-            assert account.complete or account.notes, "a reading that is not whole must say so"
+            assert account.complete or account.proofs, "a reading that is not whole must say so"
     except CampusError as error:
         told.append(str(error))
     reading.told = "; ".join(told)

@@ -96,10 +96,10 @@ async def _read(session: Any, prefix: str, report: str, question: Any) -> Found:
             reading.told = str(error)
             return reading
     account = read.account
-    told = list(account.notes)
+    told = list(account.proofs)
     if account.server_total not in (None, account.received):
         told.append(f"the platform says {account.server_total}, read {account.received}")
-    assert account.complete or account.notes, "a reading that is not whole must say so"
+    assert account.complete or account.proofs, "a reading that is not whole must say so"
     reading.told = "; ".join(told)
     reading.drift, reading.bad = account.drift, len(account.bad) + len(of_fields.account.bad)
     reading.rows = [
