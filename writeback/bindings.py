@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.files.headers import needs, renamed
 from campus.files.table_file import TableFile
 from campus.http.client import Client, segment
@@ -95,14 +95,8 @@ class Binder:
         """Read what a card or device is bound to; None: it is unbound. Raises CampusError."""
         spec = RESOURCES[self.kind.resource]
         try:
-            answer = await fetch(
-                self.client,
-                spec.path.format(id=segment(id)),
-                {},
-                school_id=self.school_id,
-                scope=spec.scopes,
-                decode=_object,
-            )
+            reader = Reader(self.client, self.school_id, spec.scopes)
+            answer = await reader.fetch(spec.path.format(id=segment(id)), {}, _object)
         except NotFound:
             return None
         return answer.value or None

@@ -9,8 +9,10 @@ from msgspec import Raw
 
 from campus.account import Tally
 from campus.contracts.fields import fields
-from campus.datasets.records import Source, Span, count, fetch_rows, key_in
+from campus.datasets.records import Source, Span, count, key_in, raw_records, reader_of
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import Source as Readings
+from campus.fetch.reader import read_source
 from campus.http.client import Client
 from campus.http.errors import Refused, UnexpectedAnswer
 
@@ -174,13 +176,12 @@ async def _first_id(
     [key_field] = source.key_fields
     order = {**params, "sort": f"-{key_field}" if descending else key_field}
 
-    async def ask(before: int) -> Sequence[bytes | Raw]:
+    def ask(before: int) -> Readings[Sequence[bytes | Raw]]:
         part = {"page": 1, "per_page": before} if before % 2 else {"paginated": 0, "limit": 1 + before}
-        return (await fetch_rows(client, source, {**order, **part}, tally)).value
+        return (yield from raw_records(source, {**order, **part})).value
 
-    rows = await confirmed(
-        client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual
-    )
+    asking = confirmed(client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual)
+    rows = await read_source(reader_of(client, source, tally), asking)
     if not rows:
         return None
     first = key_in(rows[0], key_field)

@@ -7,17 +7,16 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from campus.account import Tally
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
-from campus.fetch.answer import fetch
-from campus.fetch.collection import Collection, read_list, run_together
+from campus.fetch.collection import Collection, run_together
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
+from campus.fetch.reader import Reader, Request, Source, read_source
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
-from campus.paging import V3_NAMES, Outcome
+from campus.paging import V3_NAMES, Outcome, page_list
 from campus.registry import DATASETS
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import gathered_of
@@ -44,10 +43,10 @@ async def read_datasets(
 
     A listed dataset that cannot be read keeps its fields and relations of before. Raises CampusError where
     the list cannot be read: a dataset that is missing from half a list would look deleted."""
-    tally = datasets.account.tally
+    reader = Reader(client, school_id, DATASETS.scopes, datasets.account.tally)
     listing = await first_answer(
         client.capabilities,
-        lambda prefix: _list(client, school_id, prefix, tally),
+        lambda prefix: _list(reader, prefix),
         lambda listed: not listed[0],
     )
     if listing is None:
@@ -59,11 +58,14 @@ async def read_datasets(
     async def complete(position: int, row: bytes) -> None:
         members, name = object_members(row), _name(row)
         if members and name and ("relations" not in members or _has_no_fields(row)):
-            ask = partial(_fetch_dataset, client, school_id, prefix, name, tally)
+            asking = confirmed(
+                client.capabilities,
+                partial(_one_dataset, prefix, name),
+                _has_no_fields,
+                varies=(DATASETS.path, V3_NAMES.page),
+            )
             try:
-                dataset = await confirmed(
-                    client.capabilities, ask, _has_no_fields, varies=(DATASETS.path, V3_NAMES.page)
-                )
+                dataset = await read_source(reader, asking)
             except CampusError as error:
                 unread[name] = str(error)
             else:
@@ -89,29 +91,20 @@ async def read_datasets(
     return OfferedDatasets(prefix, definitions, outcome.complete, unread)
 
 
-async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
-    path = prefix + DATASETS.path
-    collection = Collection(
-        path, {}, school_id, DATASETS.scopes, raw_rows, lambda rows: [_identity(row) for row in rows]
-    )
-    pages, outcome = await read_list(client, collection, path, tally=tally)
+async def _list(reader: Reader, prefix: str) -> tuple[list[bytes], Outcome]:
+    path, client = prefix + DATASETS.path, reader.client
+    paging = page_list(client.capabilities, path, client.page_size, client.config.unpaged_limit)
+    collection = Collection(path, {}, raw_rows, lambda rows: [_identity(row) for row in rows], paging)
+    pages, outcome = await collection.read(reader)
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-async def _fetch_dataset(
-    client: Client, school_id: int, prefix: str, name: str, tally: Tally, before: int
-) -> bytes:
+def _one_dataset(prefix: str, name: str, before: int) -> Source[bytes]:
     """The JSON object of one dataset. before: how many requests for the dataset came before."""
-    answer = await fetch(
-        client,
-        f"{prefix}{DATASETS.path}/{segment(name)}",
-        repeated_params({}, V3_NAMES.page, before),
-        school_id=school_id,
-        scope=DATASETS.scopes,
-        decode=_single_object,
-        tally=tally,
-    )
-    return answer.value
+    path, params = f"{prefix}{DATASETS.path}/{segment(name)}", repeated_params({}, V3_NAMES.page, before)
+    answer = yield Request(path, params, _single_object)
+    dataset: bytes = answer.value
+    return dataset
 
 
 def _has_no_fields(row: bytes) -> bool:

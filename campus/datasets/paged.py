@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from campus.datasets.records import RecordsRead, Source, Write, decoder
+from campus.datasets.records import RecordsRead, Source, Write, decoder, reader_of
 from campus.decoding.columnar import Records, RowNumbers
 from campus.decoding.page_buffer import Page, Pages
-from campus.fetch.collection import Collection, read_collection
+from campus.fetch.collection import Collection
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.paging import Outcome, PageNames, page_by_number
 from campus.paging.passes import counted_of, numbered_pages
-from campus.registry import DATASETS
 
 
 async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
@@ -38,14 +37,9 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 confirmation=client.capabilities.confirmation,
             )
             collection = Collection(
-                source.path,
-                {**source.params, **order},
-                source.school_id,
-                DATASETS.scopes,
-                decode,
-                lambda page: page.keys,
+                source.path, {**source.params, **order}, decode, lambda page: page.keys, paging
             )
-            return await read_collection(client, collection, paging, tally=read.account.tally)
+            return await collection.read(reader_of(client, source, read.account.tally))
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -22,9 +22,10 @@ from campus.contracts.fields import Contract
 from campus.decoding.columnar import Records, decode_records, without_repeats
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.raw_json import raw_rows
-from campus.fetch.answer import Answer, fetch
 from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import Answer, Reader, Request, read_source
+from campus.fetch.reader import Source as Readings
 from campus.http.client import Client
 from campus.paging import PageRequest, PageSeen, page_by_id
 from campus.registry import DATASETS
@@ -206,6 +207,7 @@ async def _read_range(
     )
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
     decode_page, loop = decoder(client, source), asyncio.get_running_loop()
+    reader = reader_of(client, source, read.account.tally)
     writing: asyncio.Future[None] | None = None
     received = 0
 
@@ -220,8 +222,8 @@ async def _read_range(
 
     async def fetch_page(request: PageRequest) -> PageSeen:
         nonlocal writing, received
-        params = {**changed, **dict(request.params)}
-        answer = await _fetch(client, source, params, decode, read.account.tally, _DECODERS)
+        params = {**source.params, **changed, **dict(request.params)}
+        answer = await reader.fetch(source.path, params, decode, _DECODERS)
         read.account.tally.pages += 1
         received += answer.value.received
         if writing is not None:
@@ -258,38 +260,22 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
         [key_field] = source.key_fields
         bounds = {f"{key_field}_egt": span.first, f"{key_field}_elt": span.last}
 
-    async def ask(before: int) -> Answer[Sequence[bytes | Raw]]:
-        return await fetch_rows(client, source, {**bounds, "page": 1, "per_page": 1 + before}, tally)
+    def ask(before: int) -> Readings[Answer[Sequence[bytes | Raw]]]:
+        return (yield from raw_records(source, {**bounds, "page": 1, "per_page": 1 + before}))
 
-    answer = await confirmed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
-    return _total(answer)
-
-
-async def fetch_rows(
-    client: Client, source: Source, params: Mapping[str, str | int], tally: Tally
-) -> Answer[Sequence[bytes | Raw]]:
-    """Fetch records as raw JSON. params: beside those of the source."""
-    return await _fetch(client, source, params, raw_rows, tally)
+    counting = confirmed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
+    return _total(await read_source(reader_of(client, source, tally), counting))
 
 
-async def _fetch(
-    client: Client,
-    source: Source,
-    params: Mapping[str, str | int],
-    decode: Callable[[bytes], T],
-    tally: Tally,
-    executor: Executor | None = None,
-) -> Answer[T]:
-    return await fetch(
-        client,
-        source.path,
-        {**source.params, **params},
-        school_id=source.school_id,
-        scope=DATASETS.scopes,
-        decode=decode,
-        executor=executor,
-        tally=tally,
-    )
+def raw_records(source: Source, params: Mapping[str, str | int]) -> Readings[Answer[Sequence[bytes | Raw]]]:
+    """Records as raw JSON. params: beside those of the source."""
+    answer: Answer[Sequence[bytes | Raw]] = yield Request(source.path, {**source.params, **params}, raw_rows)
+    return answer
+
+
+def reader_of(client: Client, source: Source, tally: Tally) -> Reader:
+    """The reader of a dataset's records."""
+    return Reader(client, source.school_id, DATASETS.scopes, tally)
 
 
 def decoder(client: Client, source: Source) -> Callable[[bytes], Records]:

@@ -22,8 +22,8 @@ from campus.decoding.definition import Decided, Decision, Definition, FieldDefin
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import WITHHELD
-from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import Reader, Request, Source, read_source
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.registry import DATASETS
@@ -57,21 +57,16 @@ async def first_rows(
 
     params: further parameters of the request. Raises CampusError."""
 
-    async def ask(size: int, before: int) -> Sequence[bytes | Raw]:
-        answer = await fetch(
-            client,
-            path,
-            {**params, "page": 1, "per_page": size - before},
-            school_id=school_id,
-            scope=DATASETS.scopes,
-            decode=raw_rows,
-            tally=tally,
-        )
-        return answer.value
+    def ask(size: int, before: int) -> Source[Sequence[bytes | Raw]]:
+        answer = yield Request(path, {**params, "page": 1, "per_page": size - before}, raw_rows)
+        rows: Sequence[bytes | Raw] = answer.value
+        return rows
 
+    reader = Reader(client, school_id, DATASETS.scopes, tally)
     for size in _PAGE_SIZES:
+        asking = confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
         try:
-            rows = await confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
+            rows = await read_source(reader, asking)
         except Refused:
             continue
         return rows[: _PAGE_SIZES[0]]

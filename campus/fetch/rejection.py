@@ -1,31 +1,32 @@
 """Requests with a parameter that a platform may reject."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from campus.capabilities import Capabilities
+from campus.fetch.reader import Source
 from campus.http.errors import Forbidden, Refused
 
 T = TypeVar("T")
 
 
-async def unless_rejected(
+def unless_rejected(
     capabilities: Capabilities,
     path: str,
     parameter: Mapping[str, str],
-    ask: Callable[[Mapping[str, str]], Awaitable[T]],
-) -> T:
+    ask: Callable[[Mapping[str, str]], Source[T]],
+) -> Source[T]:
     """The answer to a request with a parameter, or without the parameter where the platform rejects it.
 
-    path: as the registry has it. ask: sends the request with this parameter, or with none. Raises what `ask`
+    path: as the registry has it. ask: yields the request with this parameter, or with none. Raises what `ask`
     does without the parameter."""
     [name] = parameter
     if capabilities.rejects(path, name):
-        return await ask({})
+        return (yield from ask({}))
     try:
-        return await ask(parameter)
+        return (yield from ask(parameter))
     except (Refused, Forbidden):
         # Where the request without the parameter is refused as well, the parameter is not to blame.
-        answer = await ask({})
+        answer = yield from ask({})
         capabilities.reject(path, name)
         return answer

@@ -17,15 +17,20 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeVar
 
-from campus.capabilities import MOST_REPEATS, WHEN_CONTRADICTED, WHEN_UNUSUAL, Confirmation
-from campus.http.errors import NotFound, Refused, Transient
+from campus.capabilities import (
+    MOST_REPEATS,
+    WHEN_CONTRADICTED,
+    WHEN_UNUSUAL,
+    Capabilities,
+    Confirmation,
+)
+from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.paging.passes import Pass
-from campus.paging.proof import Proof, RowSet, Verdict
+from campus.paging.proof import Proof, RowSet, Verdict, is_everything
 from campus.paging.protocol import (
     V3_NAMES,
     Outcome,
     PageAnswer,
-    PageError,
     PageNames,
     PageRequest,
     PageSeen,
@@ -38,6 +43,9 @@ SMALLER_SIZES = (1000, 500, 200, 100, 50, 20)
 # Unusual sizes: tried where the platform rejects all others, and accepts a page without a size.
 SMALLEST_SIZES = (10, 5, 2, 1)
 
+# Passes over the pages before a reading gives up on a proof.
+MAX_PASSES = 6
+
 T = TypeVar("T")
 # A part of a paging, which ends with a T.
 Part = Generator[Sequence[PageRequest], PageAnswer, T]
@@ -46,7 +54,7 @@ Part = Generator[Sequence[PageRequest], PageAnswer, T]
 def page_by_number(
     per_page: int = 1000,
     unpaged_limit: int = 50_000,
-    max_passes: int = 6,
+    max_passes: int = MAX_PASSES,
     names: PageNames = V3_NAMES,
     *,
     keep_duplicates: bool = False,
@@ -69,6 +77,99 @@ def page_by_number(
     ).read()
 
 
+def page_list(
+    capabilities: Capabilities,
+    kind: str,
+    per_page: int,
+    unpaged_limit: int,
+    names: PageNames = V3_NAMES,
+    *,
+    keep_duplicates: bool = False,
+    empty_is_unusual: bool = True,
+) -> Paging:
+    """Read a list by pages, or in one answer where the platform rejects the parameters of pages: a platform
+    may accept only the parameters that the interface lists for a path.
+
+    Args:
+        capabilities: Of the platform; a rejection is noted there.
+        kind: The path as the registry has it. A platform rejects the same parameters for all of its lists.
+        per_page, unpaged_limit, keep_duplicates, empty_is_unusual: See `page_by_number`."""
+    smaller_sizes: Sequence[int] = SMALLER_SIZES
+    while not capabilities.rejects(kind, names.page):
+        proof = Proof(keep_duplicates=keep_duplicates, max_passes=MAX_PASSES)
+        numbered = _NumberedList(
+            per_page,
+            unpaged_limit,
+            names,
+            keep_duplicates,
+            capabilities.confirmation,
+            empty_is_unusual,
+            smaller_sizes,
+            proof,
+        )
+        try:
+            return (yield from numbered.read())
+        except Refused:
+            if smaller_sizes is SMALLEST_SIZES:
+                raise
+            if (yield from _accepts(((names.page, 1),))):
+                if numbered.has_pages:
+                    raise
+                # The platform rejects the sizes, not the page.
+                per_page, smaller_sizes = SMALLEST_SIZES[0], SMALLEST_SIZES
+            elif (yield from _accepts(())):
+                capabilities.reject(kind, names.page)
+            else:
+                raise
+    return (yield from page_unpaged_list(capabilities, kind, names, empty_is_unusual=empty_is_unusual))
+
+
+def _accepts(params: Params) -> Part[bool]:
+    """Whether the platform answers a list with these parameters."""
+    answer = yield (PageRequest(0, params, alone=True),)
+    return isinstance(answer.page, PageSeen)
+
+
+def page_unpaged_list(
+    capabilities: Capabilities, kind: str, names: PageNames = V3_NAMES, *, empty_is_unusual: bool = True
+) -> Paging:
+    """Read a list that comes in one answer, and go on by page number where the answer is not everything.
+
+    Every other request that is to confirm an empty answer asks for a small first page. Rows of that page only
+    show that the list is not empty. capabilities, kind, empty_is_unusual: see `page_list`."""
+    confirmation, empty_answers = capabilities.confirmation, 0
+    params: Params = ()
+    for ordinal in count():
+        request = PageRequest(ordinal, params)
+        page = (yield (request,)).page
+        params = ()
+        if not isinstance(page, PageSeen):
+            if not request.params or not isinstance(page, Refused):
+                raise page
+            capabilities.reject(kind, names.page)
+        elif page.pagination is not None and not is_everything(page, set(page.keys)):
+            return (
+                yield from page_by_number(
+                    names=names, confirmation=confirmation, empty_is_unusual=empty_is_unusual
+                )
+            )
+        elif page.keys:
+            if empty_answers:
+                confirmation.contradict()
+                empty_answers = 0
+            if not request.params:
+                return Outcome(True, page.total, (request,), "an unpaged list")
+        else:
+            empty_answers += 1
+            if empty_answers > confirmation.needed(is_unusual=empty_is_unusual):
+                return Outcome(True, page.total, (request,), "no rows in any answer")
+            if request.ordinal >= MOST_REPEATS:
+                return Outcome(False, None, (), "the list is empty in some answers only")
+            if not request.params and not capabilities.rejects(kind, names.page):
+                params = ((names.page, 1), (names.per_page, empty_answers))
+    raise AssertionError("the requests of a list end")
+
+
 @dataclass(slots=True)
 class _NumberedList:
     """A list that is read by page number: the parts of its paging, and their common state."""
@@ -83,6 +184,7 @@ class _NumberedList:
     proof: Proof
     ordinals: Iterator[int] = field(default_factory=count)
     total: int | None = None
+    has_pages: bool = False
     has_asked_unpaged: bool = False
     # First pages, and unpaged answers, without a row since the last one with rows.
     empty_answers: int = 0
@@ -160,11 +262,11 @@ class _NumberedList:
                     pages = (number,)
                     continue
                 pass_.add_page(answer.request, page)
-            elif isinstance(page, Transient):
-                raise page
-            else:
+            elif isinstance(page, NotFound | Refused):
                 # A page past the end may be rejected.
                 pass_.add_refusal()
+            else:
+                raise page
             pages = pass_.take_pages()
 
     def _repeats_empty(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
@@ -199,22 +301,23 @@ class _NumberedList:
         """Ask for all rows in one answer; None where that is rejected, or proves nothing."""
         self.has_asked_unpaged = True
         request, page = yield from self._ask_alone(self.names.unpaged)
-        if isinstance(page, NotFound):
-            raise page
-        if not isinstance(page, PageSeen):
+        if isinstance(page, Refused | Transient):
             return None
+        if not isinstance(page, PageSeen):
+            raise page
         verdict = self.proof.check_unpaged(request, page, self.total)
         if verdict is not None and page.total is not None:
             self.total = page.total
         return verdict
 
-    def _ask_alone(self, params: Params) -> Part[tuple[PageRequest, PageSeen | PageError]]:
+    def _ask_alone(self, params: Params) -> Part[tuple[PageRequest, PageSeen | CampusError]]:
         """Ask for page 1 or for all rows; again where the answer is empty and the platform counts rows."""
         for repeats in count():
             request = PageRequest(next(self.ordinals), params, alone=True)
             page = (yield (request,)).page
             if not isinstance(page, PageSeen):
                 break
+            self.has_pages = True
             if params != self.names.unpaged:
                 self._note_total(page)
             if not page.keys and not page.total:

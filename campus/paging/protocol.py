@@ -6,7 +6,7 @@ Nothing in this module does I/O. `campus.fetch.collection.drive` is the loop tha
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 
-from campus.http.errors import NotFound, Refused, Transient
+from campus.http.errors import CampusError
 from campus.http.pagination import Pagination
 
 Params = tuple[tuple[str, str | int], ...]
@@ -53,16 +53,12 @@ class PageSeen:
         return None if self.pagination is None else self.pagination.total_count
 
 
-# The errors after which a paging may have another way to ask.
-PageError = Refused | NotFound | Transient
-
-
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
     """The answer to one request: a page, or the error that the request ended with."""
 
     request: PageRequest
-    page: PageSeen | PageError
+    page: PageSeen | CampusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,6 @@ class Outcome:
     note: str
     # Rows per page that the platform accepted; None where the list was not read by page number.
     page_size: int | None = None
-    # The platform did not reject the parameters of pages.
-    takes_pages: bool = True
 
 
 # Yields the requests that start now, beside those in flight; an empty sequence waits for those. Is sent one

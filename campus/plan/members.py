@@ -5,14 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from campus.account import Tally
-from campus.contracts.fields import Contract
+from campus.capabilities import Capabilities
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page
-from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import Request, Source
 from campus.fetch.rejection import unless_rejected
-from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
@@ -23,20 +21,20 @@ NO_CLASS = 2**31 - 1
 TRASHED_TOO = {"with_trashed": "1"}
 
 
-async def by_class_if_needed(
-    client: Client, spec: ResourceSpec, query: SliceQuery, units: list[Unit], tally: Tally
-) -> list[Unit]:
+def by_class_if_needed(
+    capabilities: Capabilities, spec: ResourceSpec, query: SliceQuery, units: list[Unit]
+) -> Source[list[Unit]]:
     """The whole semester (the only unit of `units`) where members carry their class id, else a unit a class.
 
     The interface does not show whether they do, so one row is requested first. Raises UnexpectedAnswer where
     they do not and the platform ignores the filter by class: each class would have the members of all."""
     [whole] = units
-    first = await _first_row(client, spec, query, whole.params, tally)
+    first = yield from _first_row(capabilities, spec, whole.params)
     if not (first.rows or first.bad) or _names_classes(first):
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
-        members_of_none = await _first_row(client, spec, query, of_none, tally, empty_is_unusual=False)
+        members_of_none = yield from _first_row(capabilities, spec, of_none, empty_is_unusual=False)
     except (NotFound, Refused):
         members_of_none = None
     if members_of_none and (members_of_none.rows or members_of_none.bad):
@@ -57,37 +55,31 @@ async def by_class_if_needed(
     ]
 
 
-async def _first_row(
-    client: Client,
+def _first_row(
+    capabilities: Capabilities,
     spec: ResourceSpec,
-    query: SliceQuery,
     params: Mapping[str, str],
-    tally: Tally,
     *,
     empty_is_unusual: bool = True,
-) -> Page[Contract]:
+) -> Source[Page[Any]]:
     """A page with at least one row, unless the list is empty."""
 
-    async def ask(repeats: int) -> Page[Contract]:
-        return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, repeats))
+    def ask(repeats: int) -> Source[Page[Any]]:
+        return (yield from unless_rejected(capabilities, spec.path, TRASHED_TOO, partial(get, repeats)))
 
-    async def get(repeats: int, trashed_too: Mapping[str, str]) -> Page[Contract]:
-        answer = await fetch(
-            client,
-            spec.path,
-            {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)},
-            school_id=query.school_id,
-            scope=spec.scopes,
-            decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
-            tally=tally,
+    def get(repeats: int, trashed_too: Mapping[str, str]) -> Source[Page[Any]]:
+        sent = {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)}
+        answer = yield Request(spec.path, sent, partial(page_of, spec))
+        page: Page[Any] = answer.value
+        return page
+
+    return (
+        yield from confirmed(
+            capabilities,
+            ask,
+            lambda page: not (page.rows or page.bad),
+            is_unusual=lambda _: empty_is_unusual,
         )
-        return answer.value
-
-    return await confirmed(
-        client.capabilities,
-        ask,
-        lambda page: not (page.rows or page.bad),
-        is_unusual=lambda _: empty_is_unusual,
     )
 
 

@@ -1,21 +1,21 @@
 """The request modes, as data. A mode says how a slice is divided into units."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
-from campus.account import Tally
+from campus.capabilities import Capabilities
 from campus.contracts.v1_people import GUARDIAN, STUDENT
-from campus.http.client import Client
+from campus.fetch.reader import Source
 from campus.plan.members import by_class_if_needed
 from campus.plan.units import SliceQuery, Unit, changed_only, class_batch, id_batches
 from campus.registry import RESOURCES, ResourceSpec
 from campus.registry.spec import RequestMode
 
 Requests = Callable[[ResourceSpec, SliceQuery], list[Unit]]
-Decide = Callable[[Client, ResourceSpec, SliceQuery, list[Unit], Tally], Awaitable[list[Unit]]]
+Decide = Callable[[Capabilities, ResourceSpec, SliceQuery, list[Unit]], Source[list[Unit]]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Mode:
     rows_may_respell: bool = False
 
 
-async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> list[Unit]:
+def units_of(capabilities: Capabilities, spec: ResourceSpec, query: SliceQuery) -> Source[list[Unit]]:
     """The units of a slice: a unit for each list that the slice is read from."""
     mode = MODES[spec.mode]
     units = mode.requests(spec, query)
@@ -54,7 +54,7 @@ async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally:
             changed_only(spec, unit, query.since) if query.ids_with_rows.issuperset(unit.ids) else unit
             for unit in units
         ]
-    return await mode.decide(client, spec, query, units, tally) if mode.decide else units
+    return (yield from mode.decide(capabilities, spec, query, units)) if mode.decide else units
 
 
 def parents_of(spec: ResourceSpec) -> ResourceSpec | None:

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Raw
 
-from campus.account import Tally
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import raw_rows
-from campus.fetch.collection import Collection, read_collection
+from campus.fetch.collection import Collection
 from campus.fetch.prefix import first_answer
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
-from campus.paging import Outcome, page_once
+from campus.paging import Outcome, page_unpaged_list
 from campus.plan.units import Unit
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import members_of
@@ -74,11 +74,11 @@ async def read_report(
 
     report: its name or id. Raises UnknownReport where the school does not have it, else CampusError; then no
     row was added."""
-    tally = queries.account.tally
+    reader = Reader(client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
     try:
         listing = await first_answer(
             client.capabilities,
-            lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally),
+            lambda prefix: _list(reader, REPORT_QUERIES, prefix, report),
             lambda listed: not listed[0],
         )
     except Refused as error:
@@ -88,8 +88,7 @@ async def read_report(
         raise _unknown(school_id, report, ".")
     prefix, listed_queries = listing
     try:
-        path = f"{prefix}{_path(REPORT_PARAMETERS, report)}"
-        listed_parameters = await _list(client, path, school_id, tally)
+        listed_parameters = await _list(reader, REPORT_PARAMETERS, prefix, report)
     except NotFound:
         # The report exists, so it takes no parameters.
         listed_parameters = [], Outcome(True, 0, (), "")
@@ -110,16 +109,13 @@ def _unknown(school_id: int, report: str, reason: str) -> UnknownReport:
     )
 
 
-def _path(spec: ResourceSpec, report: str) -> str:
-    return spec.path.format(report=segment(report))
-
-
-async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tuple[list[bytes | Raw], Outcome]:
-    collection = Collection(
-        path, {}, school_id, REPORT_QUERIES.scopes, raw_rows, lambda rows: [bytes(row) for row in rows]
-    )
-    paging = page_once(confirmation=client.capabilities.confirmation)
-    pages, outcome = await read_collection(client, collection, paging, tally=tally)
+async def _list(
+    reader: Reader, spec: ResourceSpec, prefix: str, report: str
+) -> tuple[list[bytes | Raw], Outcome]:
+    path = prefix + spec.path.format(report=segment(report))
+    paging = page_unpaged_list(reader.capabilities, spec.path)
+    collection = Collection(path, {}, raw_rows, lambda rows: [bytes(row) for row in rows], paging)
+    pages, outcome = await collection.read(reader)
     return [row for page in pages for row in page], outcome
 
 

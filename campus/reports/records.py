@@ -17,7 +17,8 @@ from campus.decoding.page import Page as Decoded
 from campus.decoding.page import decode_page
 from campus.decoding.page_buffer import Page, Pages
 from campus.decoding.raw_json import raw_members, raw_rows
-from campus.fetch.collection import Collection, read_collection
+from campus.fetch.collection import Collection
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.paging import Outcome, page_by_number
@@ -56,11 +57,16 @@ async def read_records(
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
             answers = _Answers(report, request, stored, keep_id_numbers=client.config.keep_id_numbers)
-            collection = Collection(
-                path, params, school_id, REPORT_FIELDS.scopes, answers.take, lambda page: page.keys
+            paging = page_by_number(
+                client.page_size,
+                client.config.unpaged_limit,
+                keep_duplicates=True,
+                confirmation=client.capabilities.confirmation,
             )
+            collection = Collection(path, params, answers.take, lambda page: page.keys, paging)
+            reader = Reader(client, school_id, REPORT_FIELDS.scopes, read.account.tally)
             try:
-                pages, outcome = await _read_pages(client, collection, read)
+                pages, outcome = await _read_pages(reader, collection)
             except _OtherFields:
                 continue
             _add_fields(fields, answers.fields, report, request)
@@ -76,18 +82,10 @@ async def read_records(
     )
 
 
-async def _read_pages(
-    client: Client, collection: Collection[Page], read: RecordsRead
-) -> tuple[list[Page], Outcome]:
+async def _read_pages(reader: Reader, collection: Collection[Page]) -> tuple[list[Page], Outcome]:
     """The pages with rows, and the outcome of the reading."""
-    paging = page_by_number(
-        client.page_size,
-        client.config.unpaged_limit,
-        keep_duplicates=True,
-        confirmation=client.capabilities.confirmation,
-    )
     try:
-        pages, outcome = await read_collection(client, collection, paging, tally=read.account.tally)
+        pages, outcome = await collection.read(reader)
     except Refused as error:
         params = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {params}.", error.advice) from None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from campus.decoding.page import row_key
+from campus.fetch.reader import Source
 from campus.fetch.rejection import unless_rejected
 from campus.plan.members import TRASHED_TOO
 from campus.plan.units import Unit
@@ -26,11 +27,12 @@ def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) ->
     with_trashed tells which rows are alive. A platform that rejects with_trashed shows living rows alone."""
     spec, capabilities = context.spec, context.client.capabilities
 
-    async def read_with_deleted(unit: Unit) -> Gathered:
-        async def read_with(trashed_too: Mapping[str, str]) -> tuple[bool, Gathered]:
-            return bool(trashed_too), await read(replace(unit, params={**unit.params, **trashed_too}))
+    def read_with_deleted(unit: Unit) -> Source[Gathered]:
+        def read_with(trashed_too: Mapping[str, str]) -> Source[tuple[bool, Gathered]]:
+            rows = yield from read(replace(unit, params={**unit.params, **trashed_too}))
+            return bool(trashed_too), rows
 
-        has_deleted, all_rows = await unless_rejected(capabilities, spec.path, TRASHED_TOO, read_with)
+        has_deleted, all_rows = yield from unless_rejected(capabilities, spec.path, TRASHED_TOO, read_with)
         if not has_deleted:
             return all_rows
         if not all_rows.rows or "deleted_at" in all_rows.sent:
@@ -38,7 +40,7 @@ def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) ->
                 _is_deleted(row, extra) for row, extra in zip(all_rows.rows, all_rows.extras, strict=True)
             ]
             return all_rows
-        return _joined(spec, all_rows, await read(unit))
+        return _joined(spec, all_rows, (yield from read(unit)))
 
     return read_with_deleted
 

@@ -1,19 +1,20 @@
 """Rows that lack a list in the collection, and have it where each is requested alone."""
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from campus.account import Drift
 from campus.contracts.fields import column_names
+from campus.fetch.reader import Source
 from campus.http.errors import Forbidden, NotFound, Refused
 from campus.plan.units import Unit
-from campus.registry.spec import DetailRows
-from campus.sources.concurrent_units import UnitResult, read_units
-from campus.sources.gathered import Collector, Gathered
+from campus.registry.spec import DetailRows, ResourceSpec
+from campus.sources.gathered import Gathered
 from campus.sources.pages import read_pages
 from campus.sources.row_rules import keep_only, keep_requested
 from campus.sources.source import ReadUnit, SourceContext
+from campus.sources.units import UnitReadings
 
 
 def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit) -> ReadUnit:
@@ -23,45 +24,58 @@ def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit)
     spec = replace(context.spec, shape="object", sources=())
     row_context = replace(context, spec=spec)
 
-    async def read_with_details(unit: Unit) -> Gathered:
-        gathered = await read(unit)
+    def read_with_details(unit: Unit) -> Source[Gathered]:
+        gathered = yield from read(unit)
         listed = _take_lacking(gathered, source.list)
 
-        async def read_row(unit: Unit) -> UnitResult:
+        def read_row(unit: Unit) -> Source[Gathered]:
             row, extra = listed[unit.ids[0]]
             try:
-                details = await read_pages(row_context, unit)
+                details = yield from read_pages(row_context, unit)
             except (NotFound, Refused, Forbidden):
                 details = Gathered()
             requested = [i for i, shown in enumerate(details.rows) if shown.id in (None, row.id)]
             keep_requested(details, requested, "id")
-            is_empty = not details.rows and not details.bad
-            if is_empty:
-                details = Gathered([row], [extra], [False])
+            if not details.rows and not details.bad:
+                details = Gathered([row], [extra], [False], lacks_rows=True)
                 details.drift[Drift("not_shown", source.list)] += 1
             for shown in details.rows:
                 for name in column_names(spec.contract):
                     if getattr(shown, name) is None:
                         setattr(shown, name, getattr(row, name))
-            return UnitResult(partial(_add, gathered, details), is_empty)
+            return details
 
-        # Collects the failures alone: the rows go where those of the list are.
-        failures = Collector(spec)
         units = [Unit(f"{spec.path}/{row_id}", spec.params, ids=(row_id,)) for row_id in listed]
-        await read_units(context.client, units, read_row, [failures])
-        gathered.failed.update(failures.account.failed)
+        yield UnitReadings(units, read_row, _Details(spec, gathered))
         return gathered
 
     return read_with_details
 
 
-def _add(gathered: Gathered, details: Gathered) -> None:
-    gathered.extend(details)
-    if gathered.total is not None:
-        gathered.total += 1
-    gathered.complete = gathered.complete and details.complete
-    if not details.complete:
-        gathered.note = "; ".join(filter(None, (gathered.note, details.note)))
+@dataclass(frozen=True)
+class _Details:
+    """Adds rows that were requested alone to the rows of their list."""
+
+    spec: ResourceSpec
+    gathered: Gathered
+
+    def add(self, rows: Gathered) -> None:
+        gathered = self.gathered
+        gathered.extend(rows)
+        if gathered.total is not None:
+            gathered.total += 1
+        gathered.complete = gathered.complete and rows.complete
+        if not rows.complete:
+            gathered.note = "; ".join(filter(None, (gathered.note, rows.note)))
+
+    def fail(self, ids: Sequence[int | str], reason: str) -> None:
+        self.gathered.failed.update(dict.fromkeys(ids, reason))
+
+    def progress(self, done: int, total: int) -> None:
+        """The list itself reports progress."""
+
+    def flush(self) -> None:
+        """All rows are added."""
 
 
 def _take_lacking(gathered: Gathered, field: str) -> dict[int | str, tuple[Any, str | None]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from campus.account import Drift
+from campus.fetch.reader import Source
 from campus.http.errors import Forbidden, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import Expansions
@@ -20,19 +21,19 @@ def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) 
     ones stay."""
     path, capabilities = context.spec.path, context.client.capabilities
 
-    async def read_expanded(unit: Unit) -> Gathered:
+    def read_expanded(unit: Unit) -> Source[Gathered]:
         expanded = [name for name in source.optional if not capabilities.rejects(path, EXPAND, name)]
         try:
-            gathered = await read(_expanding(unit, expanded))
+            gathered = yield from read(_expanding(unit, expanded))
         except (Refused, Forbidden) as error:
             if not expanded:
                 raise
             is_lasting = isinstance(error, Refused)
-            gathered = await read(unit)
+            gathered = yield from read(unit)
             tried, expanded = expanded, []
             for name in tried if len(tried) > 1 else ():
                 try:
-                    gathered = await read(_expanding(unit, [*expanded, name]))
+                    gathered = yield from read(_expanding(unit, [*expanded, name]))
                 except (Refused, Forbidden):
                     continue
                 expanded.append(name)

@@ -39,6 +39,10 @@ class Gathered:
     repeats: int = 0
     #: It sent some rows again, but its count does not tell which. None of them was left out.
     has_unclear_repeats: bool = False
+    #: Rows without a date, or with an earlier one than was requested.
+    older: int = 0
+    #: The platform showed no row. Those here are known from elsewhere.
+    lacks_rows: bool = False
 
     def extend(self, part: "Gathered") -> None:
         """Add the rows, bad rows and drift of a part, but not its total and proof."""
@@ -49,9 +53,9 @@ class Gathered:
         self.drift.update(part.drift)
 
     @property
-    def has_no_living_rows(self) -> bool:
+    def is_empty(self) -> bool:
         """No row is alive, and none failed to decode."""
-        return all(self.trashed) and not self.bad
+        return self.lacks_rows or (all(self.trashed) and not self.bad)
 
 
 class Collector:
@@ -83,6 +87,7 @@ class Collector:
         account.received += len(gathered.rows) + len(gathered.bad) + gathered.repeats
         account.repeats += gathered.repeats
         account.has_unclear_repeats |= gathered.has_unclear_repeats
+        account.older += gathered.older
         account.bad += gathered.bad
         account.drift.update(gathered.drift)
         account.failed.update(gathered.failed)

@@ -14,8 +14,8 @@ from campus.account import Drift, Key
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_key, row_keys
-from campus.fetch.answer import Answer, fetch
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import Answer, Request, Source
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
@@ -33,24 +33,24 @@ def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit)
 
     Raises CampusError where hidden rows exist and cannot be read: without them the list is incomplete."""
 
-    async def read_with_hidden(unit: Unit) -> Gathered:
-        gathered = await read(unit)
-        await _add_filtered(source, context, read, unit, gathered)
-        await _add_missing(context, read, unit, gathered)
+    def read_with_hidden(unit: Unit) -> Source[Gathered]:
+        gathered = yield from read(unit)
+        yield from _add_filtered(source, context, read, unit, gathered)
+        yield from _add_missing(context, read, unit, gathered)
         return gathered
 
     return read_with_hidden
 
 
-async def _add_filtered(
+def _add_filtered(
     source: HiddenRows, context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered
-) -> None:
+) -> Source[None]:
     """Add the rows that each filter shows."""
     spec, capabilities = context.spec, context.client.capabilities
     for name, value in _filters(source, context):
         filtered = replace(unit, params={**unit.params, name: value})
         try:
-            has_hidden = await _shows_hidden(context, filtered, gathered, value)
+            has_hidden = yield from _shows_hidden(context, filtered, gathered, value)
         except (*REJECTIONS, Transient) as error:
             # A platform may break on a value that the specification does not name.
             if isinstance(error, Transient) and not has_open_status(spec):
@@ -58,10 +58,10 @@ async def _add_filtered(
             capabilities.reject(spec.path, name, value)
             continue
         if has_hidden:
-            _add_new(gathered, await read(filtered), spec, Drift(HIDDEN, name, value))
+            _add_new(gathered, (yield from read(filtered)), spec, Drift(HIDDEN, name, value))
 
 
-async def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> None:
+def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> Source[None]:
     """Add the rows that the lake has and the list lacks, requested by their ids."""
     spec = context.spec
     if spec.id_filter is None:
@@ -70,7 +70,7 @@ async def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathe
     for batch in id_batches(sorted(missing)):
         named = {spec.id_filter: ",".join(map(str, batch))}
         try:
-            shown = await read(replace(unit, params={**unit.params, **named}))
+            shown = yield from read(replace(unit, params={**unit.params, **named}))
         except REJECTIONS:
             return
         _add_new(gathered, shown, spec, Drift(HIDDEN, spec.id_filter), only=set(batch))
@@ -92,27 +92,23 @@ def _filters(source: HiddenRows, context: SourceContext) -> list[tuple[str, str]
     return [pair for pair in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *pair)]
 
 
-async def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> bool:
+def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> Source[bool]:
     """Whether a filter may show rows that the list lacks, by one row and the platform's count. Where these do
     not tell, it may."""
     client, spec = context.client, context.spec
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
     has_pages = not client.capabilities.rejects(spec.path, names.page)
 
-    async def ask(repeats: int) -> Answer[Page[Any]]:
+    def ask(repeats: int) -> Source[Answer[Page[Any]]]:
         nonlocal size
         size = 1 + repeats
-        return await fetch(
-            client,
-            filtered.path,
-            {**filtered.params, **({names.page: "1", names.per_page: str(size)} if has_pages else {})},
-            school_id=context.query.school_id,
-            scope=spec.scopes,
-            decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
-            tally=context.tally,
+        paged = {names.page: "1", names.per_page: str(size)} if has_pages else {}
+        answer: Answer[Page[Any]] = yield Request(
+            filtered.path, {**filtered.params, **paged}, partial(page_of, spec)
         )
+        return answer
 
-    answer = await confirmed(
+    answer = yield from confirmed(
         client.capabilities,
         ask,
         lambda answer: not answer.value.rows and not answer.value.bad,

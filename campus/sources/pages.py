@@ -1,7 +1,7 @@
 """Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
-from collections.abc import Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +9,9 @@ import msgspec
 
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_keys
-from campus.fetch.collection import Collection, read_list, read_unpaged
-from campus.paging import V1_NAMES, V3_NAMES, Outcome
+from campus.fetch.collection import Collection
+from campus.fetch.reader import Source
+from campus.paging import V1_NAMES, V3_NAMES, Outcome, page_list, page_unpaged_list
 from campus.paging.passes import counted_of, numbered, numbered_pages
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
@@ -21,7 +22,7 @@ from campus.sources.source import SourceContext
 Reading = tuple[list[Page[Any]], Outcome]
 
 
-async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
+def read_pages(context: SourceContext, unit: Unit) -> Source[Gathered]:
     """Read all pages of one collection.
 
     Where rows may share their key, all of their fields tell them apart, and identical rows of one answer are
@@ -29,12 +30,14 @@ async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
     may be on several pages: then a second reading keeps all of them. It also proves a list that counts each
     of its repeated rows."""
     spec = context.spec
-    gathered = _gather(spec, await _requested(context, unit, keep_duplicates=False), keep_duplicates=False)
+    reading = yield _collection(context, unit, keep_duplicates=False)
+    gathered = _gather(spec, reading, keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
         return gathered
     if spec.numbered is None and not _has_repeats(gathered, spec):
         return gathered
-    repeated = _gather(spec, await _requested(context, unit, keep_duplicates=True), keep_duplicates=True)
+    reading = yield _collection(context, unit, keep_duplicates=True)
+    repeated = _gather(spec, reading, keep_duplicates=True)
     is_proven = repeated.complete and (spec.numbered is not None or _has_repeats(repeated, spec))
     return repeated if is_proven else gathered
 
@@ -50,23 +53,30 @@ def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
-def _requested(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Coroutine[Any, Any, Reading]:
-    """The reading of one collection, to be awaited."""
+def _collection(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Collection[Page[Any]]:
+    """The list of a unit, as the platform sends it."""
     client, spec = context.client, context.spec
-
-    collection = Collection(
+    names = V1_NAMES if spec.is_v1 else V3_NAMES
+    if spec.shape == "pages":
+        paging = page_list(
+            client.capabilities,
+            spec.path,
+            client.page_size,
+            client.config.unpaged_limit,
+            names,
+            keep_duplicates=keep_duplicates,
+            empty_is_unusual=unit.empty_is_unusual,
+        )
+    else:
+        paging = page_unpaged_list(
+            client.capabilities, spec.path, names, empty_is_unusual=unit.empty_is_unusual
+        )
+    return Collection(
         unit.path,
         unit.params,
-        context.query.school_id,
-        spec.scopes,
         partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
         partial(_keys, spec, keep_duplicates=keep_duplicates),
-        anonymous=spec.anonymous,
-    )
-    read = partial(read_list, keep_duplicates=keep_duplicates) if spec.shape == "pages" else read_unpaged
-    names = V1_NAMES if spec.is_v1 else V3_NAMES
-    return read(
-        client, collection, spec.path, names, empty_is_unusual=unit.empty_is_unusual, tally=context.tally
+        paging,
     )
 
 

@@ -1,99 +1,206 @@
-"""Reading one slice of one resource, unit by unit.
+"""Reads one slice of one resource, or of several resources that come in the same responses, unit by unit.
 
-Requests that belong together form a unit (an item's scores, a class's assessment). See concurrent_units for
-the order of the units, and unit for the requests of each.
+Requests that belong together form a unit (an item's scores, a class's assessment). See `units` for the order
+of the units.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from campus.account import Tally
 from campus.decoding.definition import UPDATED_AT
-from campus.decoding.nested import page_of, taken_apart
+from campus.decoding.nested import SPLITTERS, family, page_of, taken_apart
 from campus.decoding.page import Page
-from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed, repeated_params
+from campus.fetch.reader import Reader, Request, Source, read_source
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, units_of
-from campus.plan.units import SliceQuery, Unit
-from campus.registry import ResourceSpec
-from campus.sources.concurrent_units import UnitResult, read_units
+from campus.plan.units import SliceQuery, Unit, changed_only, id_batches
+from campus.registry import RESOURCES, ResourceSpec
+from campus.registry.spec import DeletedRows, DetailRows, Expansions, HiddenRows, RowSource
+from campus.sources.deleted_rows import with_deleted_rows
+from campus.sources.detail_rows import with_detail_rows
+from campus.sources.expansions import with_expansions
 from campus.sources.gathered import Collector, Gathered
-from campus.sources.row_rules import apply_row_rules, gathered_of
-from campus.sources.unit import source_of
+from campus.sources.hidden_rows import with_hidden_rows
+from campus.sources.pages import read_pages
+from campus.sources.row_rules import apply_row_rules, gathered_of, keep_requested
+from campus.sources.source import ReadUnit, SourceContext
+from campus.sources.units import read_units
+
+WRAPPERS: Mapping[type[RowSource], Callable[[Any, SourceContext, ReadUnit], ReadUnit]] = {
+    DeletedRows: with_deleted_rows,
+    Expansions: with_expansions,
+    HiddenRows: with_hidden_rows,
+    DetailRows: with_detail_rows,
+}
+CLASS_FILTER = "class_id_in"
 
 
-async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector: Collector) -> None:
-    """Read one slice of a resource into the collector.
+@dataclass(frozen=True)
+class NamedRows:
+    """The rows of a slice that are requested by name."""
 
-    Raises CampusError where nothing of the slice can be read. The account has the units that fail."""
-    tally = collector.account.tally
-    units, source = await units_of(client, spec, query, tally), source_of(client, spec, query, tally)
-
-    async def read_rows(unit: Unit) -> UnitResult:
-        try:
-            gathered = apply_row_rules(await source(unit), spec, unit)
-        except NotFound:
-            if unit.if_absent is None:
-                raise
-            gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
-        if unit.since is not None:
-            collector.account.older += _count_older(gathered, unit.since)
-        return UnitResult(partial(collector.add, gathered), gathered.has_no_living_rows)
-
-    await read_units(client, units, read_rows, [collector])
+    #: ids: these ids. classes: the members of these classes. updates: all that were updated since then.
+    by: Literal["ids", "classes", "updates"]
+    ids: frozenset[int] = frozenset()
 
 
-async def read_together(client: Client, query: SliceQuery, main: Collector, *others: Collector) -> None:
-    """Read resources whose rows share one answer (see decoding.nested), by the requests of `main`.
+@dataclass(frozen=True)
+class PartsOfAnswer:
+    """The rows of a unit whose answers hold rows of several resources, by resource."""
+
+    parts: Mapping[str, Gathered]
+    #: Some resource has no row.
+    is_empty: bool
+
+
+class SliceSink:
+    """Takes the rows of a slice, or of several slices that come together: each resource's own collector takes
+    its rows. A resource of the answers that is not read has none."""
+
+    def __init__(self, collectors: Sequence[Collector]) -> None:
+        self.collectors = {collector.spec.name: collector for collector in collectors}
+        self.spec = collectors[0].spec
+
+    def add(self, rows: Gathered | PartsOfAnswer) -> None:
+        """Take the rows of a unit."""
+        parts = {self.spec.name: rows} if isinstance(rows, Gathered) else rows.parts
+        for name, collector in self.collectors.items():
+            collector.add(parts[name])
+
+    def fail(self, ids: Sequence[int | str], reason: str) -> None:
+        """Note that the unit of these ids failed, for each slice."""
+        for collector in self.collectors.values():
+            collector.fail(ids, reason)
+
+    def progress(self, done: int, total: int) -> None:
+        """Report how many units are read."""
+        for collector in self.collectors.values():
+            collector.progress(done, total)
+
+    def flush(self) -> None:
+        """Write the rows that wait."""
+        for collector in self.collectors.values():
+            collector.flush()
+
+
+async def read_slice(
+    client: Client,
+    query: SliceQuery,
+    sink: SliceSink,
+    named: NamedRows | None = None,
+) -> None:
+    """Read the rows of a slice into the collectors of the sink.
+
+    Args:
+        named: Only these rows are requested; None: those that the query names.
+
+    Raises CampusError where nothing of the slice can be read. The accounts have the units that fail."""
+    first = next(iter(sink.collectors.values()))
+    spec = first.spec
+    reader = Reader(client, query.school_id, spec.scopes, first.account.tally, spec.anonymous)
+    main = spec.embedded_in or spec.name
+    rows_of: Callable[[Unit], Source[Any]]
+    if main in SPLITTERS:
+        spec = sink.collectors[main].spec if main in sink.collectors else RESOURCES[main]
+        rows_of = partial(_rows_together, SourceContext(client, spec, query), sink)
+    else:
+        rows_of = partial(_rows_of_unit, SourceContext(client, spec, query), named)
+    units = await read_source(reader, _units_of(client, spec, query, named))
+    await read_units(reader, units, rows_of, sink)
+
+
+def _units_of(
+    client: Client, spec: ResourceSpec, query: SliceQuery, named: NamedRows | None
+) -> Source[list[Unit]]:
+    if named is None:
+        return (yield from units_of(client.capabilities, spec, query))
+    if named.by == "classes":
+        units = yield from units_of(client.capabilities, spec, query)
+        if any(unit.ids for unit in units):
+            return units
+        return [_filtered(units[0], CLASS_FILTER, batch) for batch in id_batches(query.parents)]
+    [whole] = MODES[spec.mode].requests(spec, query)
+    if named.by == "updates":
+        return [replace(changed_only(spec, whole, query.since), empty_is_unusual=False)]
+    assert spec.id_filter is not None
+    return [
+        replace(
+            _filtered(whole, spec.id_filter, batch),
+            empty_is_unusual=not query.ids_with_rows.isdisjoint(batch),
+        )
+        for batch in id_batches(sorted(named.ids))
+    ]
+
+
+def _filtered(whole: Unit, parameter: str, batch: Sequence[int]) -> Unit:
+    return replace(whole, params={**whole.params, parameter: ",".join(map(str, batch))})
+
+
+def row_source(context: SourceContext) -> ReadUnit:
+    """The sources of a resource, one around the other."""
+    read: ReadUnit = partial(read_pages, context)
+    for source in context.spec.sources:
+        read = WRAPPERS[type(source)](source, context, read)
+    return read
+
+
+def _rows_of_unit(context: SourceContext, named: NamedRows | None, unit: Unit) -> Source[Gathered]:
+    """The rows of a unit that belong to the slice, prepared for the lake."""
+    spec = context.spec
+    try:
+        gathered = yield from row_source(context)(unit)
+    except NotFound:
+        if unit.if_absent is None:
+            raise
+        gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
+    apply_row_rules(gathered, spec, unit)
+    if unit.since is not None and named is None:
+        updates = [getattr(row, UPDATED_AT, None) for row in gathered.rows]
+        gathered.older = sum(updated_at is None or updated_at < unit.since for updated_at in updates)
+    if named is not None and named.by != "updates":
+        # A platform that ignores the parameter sends other rows, too.
+        column, parameter = ("id", spec.id_filter) if named.by == "ids" else ("class_id", CLASS_FILTER)
+        own = [index for index, row in enumerate(gathered.rows) if getattr(row, column) in named.ids]
+        keep_requested(gathered, own, parameter or "")
+    return gathered
+
+
+def _rows_together(context: SourceContext, sink: SliceSink, unit: Unit) -> Source[PartsOfAnswer]:
+    """The rows of resources that share one answer (see decoding.nested).
 
     A class without an assessment or a student without a transcript (404, null, or an empty answer) is normal,
     and gives no row."""
-    spec, tally = main.spec, main.account.tally
-    collectors = [main, *others]
-    page_name = (V1_NAMES if spec.is_v1 else V3_NAMES).page
+    client, main = context.client, context.spec
+    specs = [
+        sink.collectors[name].spec if name in sink.collectors else RESOURCES[name]
+        for name in family(main.name)
+    ]
+    page_name = (V1_NAMES if main.is_v1 else V3_NAMES).page
+    decode = partial(taken_apart, name=main.name, keep_id_numbers=client.config.keep_id_numbers)
 
-    async def read_answer(unit: Unit) -> UnitResult:
-        async def ask(repeats: int) -> dict[str, Page[Any]]:
-            answer = await fetch(
-                client,
-                unit.path,
-                repeated_params(unit.params, page_name, repeats),
-                school_id=query.school_id,
-                scope=spec.scopes,
-                decode=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
-                tally=tally,
-            )
-            return answer.value
+    def ask(repeats: int) -> Source[dict[str, Page[Any]]]:
+        answer = yield Request(unit.path, repeated_params(unit.params, page_name, repeats), decode)
+        pages: dict[str, Page[Any]] = answer.value
+        return pages
 
-        pages = await confirmed(
-            client.capabilities,
-            ask,
-            _lacks_rows,
-            is_unusual=lambda pages: (
-                unit.empty_is_unusual or any(_counts_rows(collector.spec, pages) for collector in collectors)
-            ),
-            varies=(spec.path, page_name),
-        )
-
-        def add() -> None:
-            for collector in collectors:
-                page = pages[collector.spec.name]
-                collector.add(apply_row_rules(gathered_of(page), collector.spec, unit))
-
-        return UnitResult(add, _lacks_rows(pages))
-
-    units = await units_of(client, spec, query, tally)
-    await read_units(client, units, read_answer, collectors)
+    pages = yield from confirmed(
+        client.capabilities,
+        ask,
+        _lacks_rows,
+        is_unusual=lambda pages: unit.empty_is_unusual or any(_counts_rows(spec, pages) for spec in specs),
+        varies=(main.path, page_name),
+    )
+    is_empty = _lacks_rows(pages)
+    parts = {spec.name: apply_row_rules(gathered_of(pages[spec.name]), spec, unit) for spec in specs}
+    return PartsOfAnswer(parts, is_empty)
 
 
 def _lacks_rows(pages: Mapping[str, Page[Any]]) -> bool:
-    """Whether some resource has no row in an answer that several resources share."""
     return any(not page.rows and not page.bad for page in pages.values())
 
 
@@ -102,28 +209,15 @@ def _counts_rows(spec: ResourceSpec, pages: Mapping[str, Page[Any]]) -> bool:
     return spec.counts is not None and any(getattr(row, spec.counts) for row in pages[spec.name].rows)
 
 
-def _count_older(gathered: Gathered, since: datetime) -> int:
-    """Count the rows that were updated before `since`, or have no date."""
-    updates = (getattr(row, UPDATED_AT, None) for row in gathered.rows)
-    return sum(updated_at is None or updated_at < since for updated_at in updates)
-
-
-async def count(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> int | None:
+async def count(reader: Reader, spec: ResourceSpec, query: SliceQuery) -> int | None:
     """The platform's own count of the living rows of a slice; None: it sends none, or refuses the request.
 
     Raises CampusError."""
     total = 0
     for unit in MODES[spec.mode].requests(spec, replace(query, since=None)):
+        params: dict[str, str | int] = {**unit.params, V3_NAMES.page: 1, V3_NAMES.per_page: 1}
         try:
-            answer = await fetch(
-                client,
-                unit.path,
-                {**unit.params, V3_NAMES.page: 1, V3_NAMES.per_page: 1},
-                school_id=query.school_id,
-                scope=spec.scopes,
-                decode=partial(page_of, spec),
-                tally=tally,
-            )
+            answer = await reader.fetch(unit.path, params, partial(page_of, spec))
         except (Refused, NotFound, UnexpectedAnswer):
             return None
         if answer.pagination is None or answer.pagination.total_count is None:

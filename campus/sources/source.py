@@ -1,23 +1,23 @@
-"""The types that all row sources share. A source reads the rows of a unit, and may wrap another source."""
+"""What all row sources share. A row source reads the rows of a unit, and may stand around another source."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from campus.account import Tally
+from campus.fetch.reader import Source
 from campus.http.client import Client
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
 
-#: Reads the rows of a unit. Raises CampusError.
-ReadUnit = Callable[[Unit], Awaitable[Gathered]]
+#: Reads the rows of a unit.
+ReadUnit = Callable[[Unit], Source[Gathered]]
 
 
 @dataclass(frozen=True)
 class SourceContext:
-    """The client, resource, slice and counts that all sources of a slice share."""
+    """The platform, resource and slice of a source. The client is for settings and capabilities: sources send
+    no requests."""
 
     client: Client
     spec: ResourceSpec
     query: SliceQuery
-    tally: Tally

@@ -8,7 +8,7 @@ from typing import Any
 from campus.attendance.calendar import Session
 from campus.attendance.requests import OF_STUDENT
 from campus.attendance.rows import RECORDS, SentRecord, parse_list
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.files.headers import moment_of
 from campus.http.client import Client
 from warehouse.load.logs.load_log import now
@@ -99,12 +99,6 @@ async def _recorded(
 
 async def _records(client: Client, school_id: int, student: int) -> Sequence[SentRecord]:
     """Read a student's attendance records of the current semester."""
-    answer = await fetch(
-        client,
-        OF_STUDENT.format(id=student),
-        {},
-        school_id=school_id,
-        scope=RECORDS.scopes,
-        decode=parse_list,
-    )
+    reader = Reader(client, school_id, RECORDS.scopes)
+    answer = await reader.fetch(OF_STUDENT.format(id=student), {}, parse_list)
     return answer.value.rows

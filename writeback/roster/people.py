@@ -11,11 +11,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from campus.account import Tally
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
 from campus.decoding.nested import page_of
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader, read_source
 from campus.http.client import Client
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES
@@ -127,8 +126,9 @@ class People:
         """Request users with filters, and drop users who do not match the filters."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, empty_is_unusual=False)
-        context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id), Tally())
-        gathered = await read_pages(context, unit)
+        context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id))
+        reader = Reader(self._reads, self.school_id, self.spec.scopes)
+        gathered = await read_source(reader, read_pages(context, unit))
         own = [
             number
             for number, row in enumerate(gathered.rows)
@@ -170,14 +170,9 @@ class People:
 
     async def _hides_one(self, status: str) -> bool:
         names = V1_NAMES
-        answer = await fetch(
-            self.client,
-            USERS.path,
-            {"status": status, names.page: 1, names.per_page: 1},
-            school_id=self.school_id,
-            scope=USERS.scopes,
-            decode=partial(page_of, self.spec, keep_id_numbers=self._compares),
-        )
+        params: dict[str, str | int] = {"status": status, names.page: 1, names.per_page: 1}
+        decode = partial(page_of, self.spec, keep_id_numbers=self._compares)
+        answer = await Reader(self.client, self.school_id, USERS.scopes).fetch(USERS.path, params, decode)
         first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
         if first is None:
             return False

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from campus.decoding.nested import as_rows
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
@@ -68,15 +68,8 @@ async def probe(
     """Send one small request. A failure is a finding. `school_id` None: a request without a school."""
     label = spec.name if school_id is None else f"school {school_id}, {spec.name}"
     try:
-        answer = await fetch(
-            client,
-            path,
-            params or {},
-            school_id=school_id,
-            scope=spec.scopes,
-            decode=partial(_rows, spec),
-            anonymous=spec.anonymous,
-        )
+        reader = Reader(client, school_id, spec.scopes, anonymous=spec.anonymous)
+        answer = await reader.fetch(path, params or {}, partial(_rows, spec))
     except NotFound as error:
         if MODES[spec.mode].may_be_absent:
             return Probe(Finding(True, f"{label}: answers without rows.", spec.name), [])

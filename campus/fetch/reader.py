@@ -1,0 +1,124 @@
+"""Reads responses for one school, one by one or as a source of rows asks for them.
+
+A source is a generator without I/O. It yields readings, such as `Request` and `Collection`, receives what
+they bring, and returns its rows. An error of a reading is raised where it was yielded. `read_source` is the
+loop."""
+
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from campus.account import Tally
+from campus.capabilities import Capabilities
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.http.pagination import Pagination
+from campus.http.sending.exchange import decoded_response
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A decoded body, and the pagination headers that came with it (None: none)."""
+
+    value: T
+    pagination: Pagination | None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A client, with what all requests of a reading share.
+
+    For example, the first students of a school:
+
+        reader = Reader(client, 101, STUDENTS.scopes)
+        answer = await reader.fetch(STUDENTS.path, {"page": 1}, partial(page_of, STUDENTS))
+    """
+
+    client: Client
+    #: None: no school.
+    school_id: int | None
+    #: Permission scopes of which any one suffices, least first.
+    scopes: tuple[str, ...] = ()
+    #: Counts the requests.
+    tally: Tally = field(default_factory=Tally)
+    #: Requests have no token.
+    anonymous: bool = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the platform was found to do differently."""
+        return self.client.capabilities
+
+    @property
+    def keep_id_numbers(self) -> bool:
+        """Whether national id numbers are decoded."""
+        return self.client.config.keep_id_numbers
+
+    async def fetch(
+        self,
+        path: str,
+        params: Mapping[str, str | int],
+        decode: Callable[[bytes], T],
+        executor: Executor | None = None,
+    ) -> Answer[T]:
+        """GET `path` and decode the body.
+
+        Args:
+            decode: Raises TornBody for a body that a retry may mend, UnexpectedAnswer for any other bad body.
+            executor: Decodes large bodies; None: the event loop does.
+
+        Raises CampusError, and PlatformUnavailable where nothing of the platform answers."""
+        exchange = self.client.get(
+            path,
+            params,
+            school_id=self.school_id,
+            scope=self.scopes,
+            tally=self.tally,
+            anonymous=self.anonymous,
+        )
+        response, value = await decoded_response(exchange, decode, executor)
+        return Answer(value, Pagination.of(response.headers))
+
+
+class Reading(Protocol):
+    """What a source yields."""
+
+    async def read(self, reader: Reader) -> Any:
+        """Send the requests. Raises CampusError."""
+
+
+#: A source of rows, which ends with a T.
+Source = Generator[Reading, Any, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """One request of a source, which receives an Answer[T]."""
+
+    path: str
+    params: Mapping[str, str | int]
+    #: As `Reader.fetch` takes it.
+    decode: Callable[[bytes], T]
+
+    async def read(self, reader: Reader) -> Answer[T]:
+        """Send the request. Raises CampusError."""
+        return await reader.fetch(self.path, self.params, self.decode)
+
+
+async def read_source(reader: Reader, source: Source[T]) -> T:
+    """Read what a source asks for, until it ends. Raises what it raises: CampusError."""
+    try:
+        reading = next(source)
+        while True:
+            try:
+                rows = await reading.read(reader)
+            except CampusError as error:
+                reading = source.throw(error)
+            else:
+                reading = source.send(rows)
+    except StopIteration as end:
+        result: T = end.value
+        return result
