@@ -105,7 +105,7 @@ async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
     async with open_write_session(settings, runtime, Provenance("benchmark", file), dry=True) as session:
         loader = Loader(runtime, session.client, cause_of_writing(), {})
         specs = [RESOURCES[name] for name in SHOWN_IN]
-        return ", ".join([load.status async for load in load_school(loader, SCHOOL, [], specs)])
+        return ", ".join([load.status for load in await load_school(loader, SCHOOL, specs)])
 
 
 async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:

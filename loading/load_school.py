@@ -1,27 +1,29 @@
-"""Loads the resources of a school in the order that the interface recommends, and chooses how each slice is
+"""Loads the resources of schools in the order that the interface recommends, and plans how each slice is
 read.
 
-The ids that a resource's requests name are read from the lake, where the resources before it were just
-committed."""
+The plan of a school is a generator: it yields jobs, and receives their outcomes. The ids that a resource's
+requests name are read from the lake, where the resources before it were just committed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from campus.account import Account
 from campus.decoding.nested import together_with
 from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.hidden_rows import has_open_status
+from campus.sources.slice import NamedRows
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
-from loading.slices.commit import Loaded, confirm_slice, fail_slice
-from loading.slices.load_slice import Loader, slice_of_query
+from loading.run_results import RunResults
+from loading.slices.commit import Loaded
+from loading.slices.load_slice import Loader, Requested, SliceJob, slice_of_query
 from loading.slices.retained_rows import units_by_row
 from loading.slices.skip_unchanged import (
     CLASSES,
@@ -32,13 +34,7 @@ from loading.slices.skip_unchanged import (
     outdated_classes,
     overlap_of,
 )
-from loading.slices.strategies import (
-    Strategy,
-    changes_or_whole,
-    outdated_rows,
-    rows_of_parents,
-    whole_slices,
-)
+from loading.slices.slice_context import SliceContext
 from loading.tables import TABLES, slice_of, values
 from warehouse.load.logs.load_log import slice_status, slice_statuses
 from warehouse.load.logs.write_log import bound_ids
@@ -48,16 +44,84 @@ from warehouse.load.slice_reading import RequestedRows
 SEMESTERS_AT_A_TIME = 2
 NOT_REQUESTED = "not asked for, since what it is asked with could not be loaded"
 
+#: A job with its outcomes.
+Ended = tuple[SliceJob, list[Loaded]]
+#: Jobs one after the other: yields a job, and receives its outcomes.
+Line = Generator[SliceJob, list[Loaded], None]
+#: Jobs side by side: yields the jobs that start now, and receives one that has ended.
+Plan = Generator[Sequence[SliceJob], Ended, None]
+
+
+async def load_schools(
+    loader: Loader,
+    semesters_of: Mapping[int, Sequence[int]],
+    selected: Sequence[ResourceSpec],
+    report: Callable[[Loaded, Sequence[int]], None] | None = None,
+) -> RunResults:
+    """Load resources of schools, one school after the other. Where the platform cannot be asked further, the
+    slices in progress end, and the school halts.
+
+    Args:
+        semesters_of: The semesters of each school.
+        report: Takes each slice as soon as it is committed, with the semesters of its school."""
+    run, finished = RunResults(), asyncio.Queue[asyncio.Task[list[Loaded]]]()
+    for school_id, semesters in semesters_of.items():
+        plan = plan_school(loader, school_id, semesters, selected)
+        in_flight: dict[asyncio.Task[list[Loaded]], SliceJob] = {}
+        halt: PlatformUnavailable | None = None
+        jobs = next(plan, ())
+        try:
+            while jobs or in_flight:
+                for job in jobs:
+                    task = asyncio.create_task(loader.load_slice(job))
+                    task.add_done_callback(finished.put_nowait)
+                    in_flight[task] = job
+                task = await finished.get()
+                job, jobs = in_flight.pop(task), ()
+                try:
+                    loaded = task.result()
+                except PlatformUnavailable as error:
+                    halt = halt or error
+                    continue
+                run.loaded += loaded
+                if report is not None:
+                    for result in loaded:
+                        report(result, semesters)
+                if halt is None:
+                    jobs = _next_jobs(plan, (job, loaded))
+        finally:
+            for task in in_flight:
+                task.cancel()
+            await asyncio.gather(*in_flight, return_exceptions=True)
+        if halt is not None:
+            run.halts.append(halt)
+        if loader.client.health.down:
+            break
+    return run
+
 
 async def load_school(
-    loader: Loader, school_id: int, semesters: list[int], selected: Sequence[ResourceSpec]
-) -> AsyncIterator[Loaded]:
-    """Load resources of one school: those of the school itself, and then those of its semesters.
+    loader: Loader, school_id: int, selected: Sequence[ResourceSpec], semesters: Sequence[int] = ()
+) -> list[Loaded]:
+    """Load resources of one school. Raises PlatformUnavailable where the platform cannot be asked further."""
+    run = await load_schools(loader, {school_id: semesters}, selected)
+    for halt in run.halts:
+        raise halt
+    return run.loaded
 
-    The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
 
-    Raises:
-        PlatformUnavailable: The slices that were read meanwhile are committed and reported."""
+def _next_jobs(plan: Plan, ended: Ended) -> Sequence[SliceJob]:
+    try:
+        return plan.send(ended)
+    except StopIteration:
+        return ()
+
+
+def plan_school(
+    loader: Loader, school_id: int, semesters: Iterable[int], selected: Sequence[ResourceSpec]
+) -> Plan:
+    """Plan the slices of a school: first those of the school itself, then those of its semesters, two
+    semesters at a time."""
     runtime = loader.runtime
     query = SliceQuery(
         school_id,
@@ -67,41 +131,46 @@ async def load_school(
         client_id=runtime.client.client_id,
     )
     of_school = [spec for spec in selected if spec.sliced_by == "school"]
-    async for result in _load_in_order(loader, query, of_school):
-        yield result
+    yield from _side_by_side([_plan_in_order(loader, query, of_school)], 1)
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     skipping_last = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
     today = loader.cause.started_at.date()
     ended = ended_semesters(runtime.lake, school_id, today) if of_semester else ()
-    places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
-    halts: list[PlatformUnavailable] = []
+    def plan_semester(semester_id: int) -> Line:
+        skips = semester_id in ended or not runtime.incremental.all_scores
+        of_one = replace(query, semester_id=semester_id)
+        return _plan_in_order(loader, of_one, skipping_last if skips else of_semester, skips=skips)
 
-    async def load_semester(semester_id: int) -> list[Loaded]:
-        loaded: list[Loaded] = []
-        async with places:
-            try:
-                if not halts:
-                    skips = semester_id in ended or not runtime.incremental.all_scores
-                    order = skipping_last if skips else of_semester
-                    of_one = replace(query, semester_id=semester_id)
-                    async for result in _load_in_order(loader, of_one, order, skips=skips):
-                        loaded.append(result)
-            except PlatformUnavailable as halt:
-                halts.append(halt)
-        return loaded
-
-    for semester in asyncio.as_completed([load_semester(semester_id) for semester_id in semesters]):
-        for result in await semester:
-            yield result
-    if halts:
-        raise halts[0]
+    yield from _side_by_side(map(plan_semester, semesters), SEMESTERS_AT_A_TIME)
 
 
-async def _load_in_order(
+def _side_by_side(lines: Iterable[Line], most: int) -> Plan:
+    """The jobs of several lines, with one job of each of `most` lines at a time."""
+    waiting, running = deque(lines), dict[SliceJob, Line]()
+    jobs: list[SliceJob] = []
+    while True:
+        while waiting and len(running) < most:
+            line = waiting.popleft()
+            if (job := next(line, None)) is not None:
+                running[job] = line
+                jobs.append(job)
+        if not running:
+            return
+        ended, loaded = yield jobs
+        line, jobs = running.pop(ended), []
+        try:
+            job = line.send(loaded)
+        except StopIteration:
+            continue
+        running[job] = line
+        jobs = [job]
+
+
+def _plan_in_order(
     loader: Loader, query: SliceQuery, specs: Sequence[ResourceSpec], *, skips: bool = False
-) -> AsyncIterator[Loaded]:
-    """Load resources of one school or semester in order.
+) -> Line:
+    """Plan resources of one school or semester in order.
 
     Args:
         skips: Rows that are known to be unchanged are not requested."""
@@ -112,41 +181,45 @@ async def _load_in_order(
         group = together_with(spec, specs)
         parent = loaded.get(spec.child_of or "")
         if parent and parent.status == "failed" and parent.outcome is None:
-            contexts = [loader.context(member, slice_of_query(member, query)) for member in group]
-            results = [fail_slice(context, NOT_REQUESTED) for context in contexts]
+            contexts = tuple(loader.context(member, slice_of_query(member, query)) for member in group)
+            job = SliceJob(contexts, query, "fail", NOT_REQUESTED)
         else:
             again = parent is not None and parent.status != "skipped"
             skips_rows = skips and bool(spec.moves_with) and _all_loaded(loaded, *spec.moves_with)
-            results = await _load_group(loader, query, group, again=again, skips=skips_rows)
-        for result in results:
-            loaded[result.spec.name] = result
-            yield result
+            job = plan_slices(loader, query, group, again=again, skips=skips_rows)
+        loaded |= {result.spec.name: result for result in (yield job)}
         if spec is MEMBERS and _all_loaded(loaded, CLASSES.name, MEMBERS.name):
-            for result in await load_outdated_classes(loader, query):
-                yield result
+            outdated = plan_outdated_classes(loader, query)
+            if outdated is not None:
+                yield outdated
 
 
-async def _load_group(
-    loader: Loader, query: SliceQuery, group: Sequence[ResourceSpec], *, again: bool, skips: bool
-) -> list[Loaded]:
-    """Load the slices of resources that come together, and choose how they are read.
+def plan_slices(
+    loader: Loader,
+    query: SliceQuery,
+    group: Sequence[ResourceSpec],
+    *,
+    again: bool = True,
+    skips: bool = False,
+) -> SliceJob:
+    """Plan the slices of resources that come together, and choose how they are read.
 
     Args:
-        again: As `Loader.load` has it.
+        again: Also loads slices that the run's cause has committed.
         skips: Reads only the rows whose related rows have changed, where that can be told."""
-    assert query.school_id is not None
     first = group[0]
-    slices = {
-        with_fields_of(loader.runtime, spec, query.school_id): slice_of_query(spec, query) for spec in group
-    }
     query = with_lake_ids(loader, first, query)
-    contexts = [loader.context(spec, slice) for spec, slice in slices.items()]
+    slices = {spec: slice_of_query(spec, query) for spec in group}
+    contexts = tuple(
+        loader.context(with_fields_of(loader.runtime, spec, slice.school_id), slice)
+        for spec, slice in slices.items()
+    )
     statuses = {
         context.spec.name: loader.slice_status(context.spec.name, context.slice) for context in contexts
     }
     if all(may_skip(context, query, statuses[context.spec.name]) for context in contexts):
-        return [confirm_slice(context, Account(), None) for context in contexts]
-    strategy: Strategy | None = None
+        return SliceJob(contexts, query, "confirm")
+    is_done = not again and all(map(loader.is_committed, contexts))
     if skips:
         [context] = contexts
         related = [loader.slice_status(name, context.slice) for name in first.moves_with]
@@ -154,29 +227,54 @@ async def _load_group(
             context, query, statuses[first.name], related, overlap_of(loader.client, loader.runtime)
         )
         if items is not None:
-            if not items.affected and (again or not loader.is_committed(context)):
-                return [confirm_slice(context, Account(), None)]
-            requested = RequestedRows(first.unit_column or "", items.affected, suffices=True)
-            strategy = rows_of_parents(loader.client, query, items.existing, {first: requested})
-    if strategy is None:
-        read = changes_or_whole if len(slices) == 1 else whole_slices
-        strategy = read(loader.client, query)
-    return await loader.load(slices, strategy, again=again)
+            if not items.affected and not is_done:
+                return SliceJob(contexts, query, "confirm")
+            if not is_done:
+                rows = RequestedRows(first.unit_column or "", items.affected, suffices=True)
+                return rows_of_parents(contexts, query, items.existing, {first: rows})
+    if is_done:
+        return SliceJob(contexts, query, "skip")
+    return SliceJob(contexts, query, changes_first=len(contexts) == 1)
 
 
-async def load_outdated_classes(loader: Loader, query: SliceQuery) -> list[Loaded]:
-    """Read the rows of classes again whose members have changed."""
+def rows_of_parents(
+    contexts: Sequence[SliceContext],
+    query: SliceQuery,
+    parents: Collection[int],
+    requested: Requested,
+    named: NamedRows | None = None,
+) -> SliceJob:
+    """Read the rows of some classes or items, which the requests name."""
+    ids_with_rows = query.ids_with_rows.intersection(parents)
+    query = replace(query, parents=tuple(sorted(parents)), ids_with_rows=ids_with_rows)
+    return SliceJob(tuple(contexts), query, requested=requested, named=named)
+
+
+def rows_with_ids(context: SliceContext, query: SliceQuery, ids: Collection[int]) -> SliceJob:
+    """Read rows by their ids. A row that is requested and does not come is gone.
+
+    Args:
+        query: `ids_with_rows` has the ids whose rows are alive in the lake."""
+    named, requested = NamedRows("ids", frozenset(ids)), RequestedRows("id", tuple(sorted(ids)))
+    return SliceJob((context,), query, named=named, requested={context.spec: requested})
+
+
+def plan_outdated_classes(loader: Loader, query: SliceQuery) -> SliceJob | None:
+    """Read the rows of classes again whose members have changed. None: there are none."""
     slice, lake = slice_of_query(CLASSES, query), loader.runtime.lake
     # The run itself may have read all of them meanwhile.
     status = slice_status(slice_statuses(lake, slice.school_id), CLASSES.name, slice)
     outdated = outdated_classes(lake, query, status, overlap_of(loader.client, loader.runtime))
     if not outdated.ids:
-        return []
+        return None
+    context = loader.context(CLASSES, slice)
     if outdated.are_most:
-        strategy = whole_slices(loader.client, query, follows=True)
-    else:
-        strategy = outdated_rows(loader.client, CLASSES, query, outdated.ids)
-    return await loader.load({CLASSES: slice}, strategy)
+        return SliceJob((context,), query, follows=True)
+    ids = frozenset(outdated.ids)
+    job = rows_with_ids(context, replace(query, ids_with_rows=ids), ids)
+    requested = {CLASSES: replace(job.requested[CLASSES], suffices=True)}
+    # The other rows are unchanged. The list of all rows has these too, where the platform refuses their ids.
+    return replace(job, requested=requested, follows=True, or_all=True)
 
 
 def _all_loaded(loaded: Mapping[str, Loaded], *names: str) -> bool:

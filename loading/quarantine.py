@@ -20,8 +20,7 @@ from loading.custom_fields import with_fields_of
 from loading.pushes.reader import read_targets
 from loading.pushes.targets import resolver
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader
-from loading.slices.strategies import Collectors, Strategy
+from loading.slices.load_slice import Loader, failures_as_outcomes, staged
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.logs.load_log import quarantine_rows, stay_in_quarantine
@@ -111,17 +110,17 @@ def _is_whole(spec: ResourceSpec, row: Contract) -> bool:
 async def _load_from_quarantine(
     loader: Loader, spec: ResourceSpec, slice: Slice, readable: Mapping[int, tuple[Contract, str | None]]
 ) -> list[Loaded]:
-    async def add_rows(collectors: Collectors) -> None:
-        rows = [row for row, _ in readable.values()]
-        trashed = [getattr(row, "deleted_at", None) is not None for row in rows]
-        extras = [extra for _, extra in readable.values()]
-        collector = collectors[spec]
-        collector.add(Gathered(rows, extras, trashed, total=None))
-        collector.flush()
-
+    rows = [row for row, _ in readable.values()]
+    trashed = [getattr(row, "deleted_at", None) is not None for row in rows]
+    extras = [extra for _, extra in readable.values()]
     # No rows were requested, so that no missing row is gone.
-    strategy = Strategy(add_rows, {spec: RequestedRows(spec.primary_key[0], ())})
-    return await loader.load({spec: slice}, strategy)
+    requested = {spec: RequestedRows(spec.primary_key[0], ())}
+    context, loaded = loader.context(spec, slice), list[Loaded]()
+    with failures_as_outcomes([context], loaded), staged([context]) as slices:
+        slices[0].collector.add(Gathered(rows, extras, trashed, total=None))
+        slices[0].collector.flush()
+        loaded += await loader.commit(slices, requested)
+    return loaded
 
 
 def _object(raw: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from campus.http.errors import CampusError
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
 from campus.sources.gathered import Collector
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from writeback.bindings import SendOnce
 from writeback.operations import CHANGE_FIELD, CREATE_FIELD, DELETE_FIELD, Operation, Write
 from writeback.outcomes import RowOutcome, failed
@@ -33,7 +33,7 @@ class FieldWriter:
         """Read the custom fields by name and role. Raises CampusError."""
         rows: list[dict[str, Any]] = []
         collector = Collector(RESOURCES["user_fields"], write=lambda batch: rows.extend(batch.to_pylist()))
-        await read(self.client, RESOURCES["user_fields"], SliceQuery(self.school_id), collector)
+        await read_slice(self.client, SliceQuery(self.school_id), [collector])
         collector.flush()
         names = {field.name for field in msgspec.structs.fields(UserField)}
         user_fields = [UserField(**{name: row[name] for name in names}) for row in rows]

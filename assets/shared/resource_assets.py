@@ -6,7 +6,7 @@ other slices go on after a failed slice. Each partition is logged as materialize
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import dagster as dg
@@ -21,7 +21,7 @@ from campus.http.errors import PlatformUnavailable
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.connection.outage import connected
 from loading.connection.runtime import Runtime, cause_of, with_listener
-from loading.load_school import load_school
+from loading.load_school import load_schools
 from loading.names import Names, names_of
 from loading.partition_keys import partitions_of, semesters_by_school
 from loading.pushes.misses import measure_misses
@@ -260,22 +260,12 @@ async def _load_all(
     keys: Sequence[str],
     selected: Sequence[ResourceSpec],
 ) -> RunResults:
-    run = RunResults()
     semesters_of = read_partition_keys(runtime.lake, keys, semesters_by_school)
     done = committed(runtime.lake, cause.sync_id, semesters_of)
     scopes = [spec.scopes for spec in selected if spec.scopes]
     async with connected(runtime, scopes) as client:
         loader = Loader(runtime, client, cause, done)
-        for school_id, semesters in semesters_of.items():
-            try:
-                async for loaded in load_school(loader, school_id, semesters, selected):
-                    log_resource(context, loaded, semesters)
-                    run.loaded.append(loaded)
-            except PlatformUnavailable as halt:
-                run.halts.append(halt)
-            if client.health.down:
-                break
-    return run
+        return await load_schools(loader, semesters_of, selected, partial(log_resource, context))
 
 
 def log_resource(

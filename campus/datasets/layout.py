@@ -11,8 +11,7 @@ from campus.account import Tally
 from campus.contracts.fields import fields
 from campus.datasets.records import Source, Span, count, key_in, raw_records, reader_of
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Source as Readings
-from campus.fetch.reader import read_source
+from campus.fetch.reader import Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import Refused, UnexpectedAnswer
 
@@ -181,7 +180,7 @@ async def _first_id(
         return (yield from raw_records(source, {**order, **part})).value
 
     asking = confirmed(client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual)
-    rows = await read_source(reader_of(client, source, tally), asking)
+    rows = await drive_readings(reader_of(client, source, tally), asking)
     if not rows:
         return None
     first = key_in(rows[0], key_field)

@@ -13,7 +13,7 @@ from campus.decoding.withholding import withhold_in_row
 from campus.fetch.collection import Collection, run_together
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
-from campus.fetch.reader import Reader, Request, Source, read_source
+from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.paging import V3_NAMES, Outcome, page_list
@@ -65,7 +65,7 @@ async def read_datasets(
                 varies=(DATASETS.path, V3_NAMES.page),
             )
             try:
-                dataset = await read_source(reader, asking)
+                dataset = await drive_readings(reader, asking)
             except CampusError as error:
                 unread[name] = str(error)
             else:
@@ -99,10 +99,10 @@ async def _list(reader: Reader, prefix: str) -> tuple[list[bytes], Outcome]:
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-def _one_dataset(prefix: str, name: str, before: int) -> Source[bytes]:
+def _one_dataset(prefix: str, name: str, before: int) -> Readings[bytes]:
     """The JSON object of one dataset. before: how many requests for the dataset came before."""
     path, params = f"{prefix}{DATASETS.path}/{segment(name)}", repeated_params({}, V3_NAMES.page, before)
-    answer = yield Request(path, params, _single_object)
+    answer = yield AnswerRequest(path, params, _single_object)
     dataset: bytes = answer.value
     return dataset
 

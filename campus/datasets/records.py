@@ -24,8 +24,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Answer, Reader, Request, read_source
-from campus.fetch.reader import Source as Readings
+from campus.fetch.reader import Answer, AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.paging import PageRequest, PageSeen, page_by_id
 from campus.registry import DATASETS
@@ -264,12 +263,14 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
         return (yield from raw_records(source, {**bounds, "page": 1, "per_page": 1 + before}))
 
     counting = confirmed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
-    return _total(await read_source(reader_of(client, source, tally), counting))
+    return _total(await drive_readings(reader_of(client, source, tally), counting))
 
 
 def raw_records(source: Source, params: Mapping[str, str | int]) -> Readings[Answer[Sequence[bytes | Raw]]]:
     """Records as raw JSON. params: beside those of the source."""
-    answer: Answer[Sequence[bytes | Raw]] = yield Request(source.path, {**source.params, **params}, raw_rows)
+    answer: Answer[Sequence[bytes | Raw]] = yield AnswerRequest(
+        source.path, {**source.params, **params}, raw_rows
+    )
     return answer
 
 

@@ -23,7 +23,7 @@ from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import WITHHELD
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Reader, Request, Source, read_source
+from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.registry import DATASETS
@@ -57,8 +57,8 @@ async def first_rows(
 
     params: further parameters of the request. Raises CampusError."""
 
-    def ask(size: int, before: int) -> Source[Sequence[bytes | Raw]]:
-        answer = yield Request(path, {**params, "page": 1, "per_page": size - before}, raw_rows)
+    def ask(size: int, before: int) -> Readings[Sequence[bytes | Raw]]:
+        answer = yield AnswerRequest(path, {**params, "page": 1, "per_page": size - before}, raw_rows)
         rows: Sequence[bytes | Raw] = answer.value
         return rows
 
@@ -66,7 +66,7 @@ async def first_rows(
     for size in _PAGE_SIZES:
         asking = confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
         try:
-            rows = await read_source(reader, asking)
+            rows = await drive_readings(reader, asking)
         except Refused:
             continue
         return rows[: _PAGE_SIZES[0]]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from campus.capabilities import Capabilities
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.http.errors import Refused
 
 T = TypeVar("T")
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 def confirmed(
     capabilities: Capabilities,
-    ask: Callable[[int], Source[T]],
+    ask: Callable[[int], Readings[T]],
     is_empty: Callable[[T], bool],
     *,
     is_unusual: Callable[[T], bool] = lambda _: True,
     varies: tuple[str, str] | None = None,
-) -> Source[T]:
+) -> Readings[T]:
     """The first answer that is not empty, or the last one where enough empty answers agree.
 
     ask: yields the request and takes the number of its repeats so far, so that each repeat can vary a

@@ -1,8 +1,7 @@
-"""Reads responses for one school, one by one or as a source of rows asks for them.
+"""Reads responses for one school, one by one or as a generator without I/O asks for them.
 
-A source is a generator without I/O. It yields readings, such as `Request` and `Collection`, receives what
-they bring, and returns its rows. An error of a reading is raised where it was yielded. `read_source` is the
-loop."""
+Such a generator yields readings: single requests, lists, units side by side. It receives what each brings,
+and returns its own result. An error is raised where the reading was yielded. `drive_readings` is the loop."""
 
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor
@@ -84,19 +83,19 @@ class Reader:
 
 
 class Reading(Protocol):
-    """What a source yields."""
+    """What may be yielded."""
 
     async def read(self, reader: Reader) -> Any:
         """Send the requests. Raises CampusError."""
 
 
-#: A source of rows, which ends with a T.
-Source = Generator[Reading, Any, T]
+#: Yields readings, receives what they bring, and ends with a T.
+Readings = Generator[Reading, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[T]):
-    """One request of a source, which receives an Answer[T]."""
+class AnswerRequest(Generic[T]):
+    """A single request, which brings an Answer[T]."""
 
     path: str
     params: Mapping[str, str | int]
@@ -108,17 +107,17 @@ class Request(Generic[T]):
         return await reader.fetch(self.path, self.params, self.decode)
 
 
-async def read_source(reader: Reader, source: Source[T]) -> T:
-    """Read what a source asks for, until it ends. Raises what it raises: CampusError."""
+async def drive_readings(reader: Reader, readings: Readings[T]) -> T:
+    """Read what a generator asks for, until it ends. Raises what it raises: CampusError."""
     try:
-        reading = next(source)
+        reading = next(readings)
         while True:
             try:
                 rows = await reading.read(reader)
             except CampusError as error:
-                reading = source.throw(error)
+                reading = readings.throw(error)
             else:
-                reading = source.send(rows)
+                reading = readings.send(rows)
     except StopIteration as end:
         result: T = end.value
         return result

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from campus.capabilities import Capabilities
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.http.errors import Forbidden, Refused
 
 T = TypeVar("T")
@@ -14,8 +14,8 @@ def unless_rejected(
     capabilities: Capabilities,
     path: str,
     parameter: Mapping[str, str],
-    ask: Callable[[Mapping[str, str]], Source[T]],
-) -> Source[T]:
+    ask: Callable[[Mapping[str, str]], Readings[T]],
+) -> Readings[T]:
     """The answer to a request with a parameter, or without the parameter where the platform rejects it.
 
     path: as the registry has it. ask: yields the request with this parameter, or with none. Raises what `ask`

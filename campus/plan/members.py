@@ -9,7 +9,7 @@ from campus.capabilities import Capabilities
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Request, Source
+from campus.fetch.reader import AnswerRequest, Readings
 from campus.fetch.rejection import unless_rejected
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.plan.units import SliceQuery, Unit
@@ -23,7 +23,7 @@ TRASHED_TOO = {"with_trashed": "1"}
 
 def by_class_if_needed(
     capabilities: Capabilities, spec: ResourceSpec, query: SliceQuery, units: list[Unit]
-) -> Source[list[Unit]]:
+) -> Readings[list[Unit]]:
     """The whole semester (the only unit of `units`) where members carry their class id, else a unit a class.
 
     The interface does not show whether they do, so one row is requested first. Raises UnexpectedAnswer where
@@ -61,15 +61,15 @@ def _first_row(
     params: Mapping[str, str],
     *,
     empty_is_unusual: bool = True,
-) -> Source[Page[Any]]:
+) -> Readings[Page[Any]]:
     """A page with at least one row, unless the list is empty."""
 
-    def ask(repeats: int) -> Source[Page[Any]]:
+    def ask(repeats: int) -> Readings[Page[Any]]:
         return (yield from unless_rejected(capabilities, spec.path, TRASHED_TOO, partial(get, repeats)))
 
-    def get(repeats: int, trashed_too: Mapping[str, str]) -> Source[Page[Any]]:
+    def get(repeats: int, trashed_too: Mapping[str, str]) -> Readings[Page[Any]]:
         sent = {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)}
-        answer = yield Request(spec.path, sent, partial(page_of, spec))
+        answer = yield AnswerRequest(spec.path, sent, partial(page_of, spec))
         page: Page[Any] = answer.value
         return page
 

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 from campus.capabilities import Capabilities
 from campus.contracts.v1_people import GUARDIAN, STUDENT
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.plan.members import by_class_if_needed
 from campus.plan.units import SliceQuery, Unit, changed_only, class_batch, id_batches
 from campus.registry import RESOURCES, ResourceSpec
 from campus.registry.spec import RequestMode
 
 Requests = Callable[[ResourceSpec, SliceQuery], list[Unit]]
-Decide = Callable[[Capabilities, ResourceSpec, SliceQuery, list[Unit]], Source[list[Unit]]]
+Decide = Callable[[Capabilities, ResourceSpec, SliceQuery, list[Unit]], Readings[list[Unit]]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Mode:
     rows_may_respell: bool = False
 
 
-def units_of(capabilities: Capabilities, spec: ResourceSpec, query: SliceQuery) -> Source[list[Unit]]:
+def units_of(capabilities: Capabilities, spec: ResourceSpec, query: SliceQuery) -> Readings[list[Unit]]:
     """The units of a slice: a unit for each list that the slice is read from."""
     mode = MODES[spec.mode]
     units = mode.requests(spec, query)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from campus.decoding.page import row_key
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.fetch.rejection import unless_rejected
 from campus.plan.members import TRASHED_TOO
 from campus.plan.units import Unit
@@ -27,8 +27,8 @@ def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) ->
     with_trashed tells which rows are alive. A platform that rejects with_trashed shows living rows alone."""
     spec, capabilities = context.spec, context.client.capabilities
 
-    def read_with_deleted(unit: Unit) -> Source[Gathered]:
-        def read_with(trashed_too: Mapping[str, str]) -> Source[tuple[bool, Gathered]]:
+    def read_with_deleted(unit: Unit) -> Readings[Gathered]:
+        def read_with(trashed_too: Mapping[str, str]) -> Readings[tuple[bool, Gathered]]:
             rows = yield from read(replace(unit, params={**unit.params, **trashed_too}))
             return bool(trashed_too), rows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from campus.account import Drift
 from campus.contracts.fields import column_names
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.http.errors import Forbidden, NotFound, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import DetailRows, ResourceSpec
@@ -24,11 +24,11 @@ def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit)
     spec = replace(context.spec, shape="object", sources=())
     row_context = replace(context, spec=spec)
 
-    def read_with_details(unit: Unit) -> Source[Gathered]:
+    def read_with_details(unit: Unit) -> Readings[Gathered]:
         gathered = yield from read(unit)
         listed = _take_lacking(gathered, source.list)
 
-        def read_row(unit: Unit) -> Source[Gathered]:
+        def read_row(unit: Unit) -> Readings[Gathered]:
             row, extra = listed[unit.ids[0]]
             try:
                 details = yield from read_pages(row_context, unit)

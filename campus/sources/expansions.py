@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from campus.account import Drift
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.http.errors import Forbidden, Refused
 from campus.plan.units import Unit
 from campus.registry.spec import Expansions
@@ -21,7 +21,7 @@ def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) 
     ones stay."""
     path, capabilities = context.spec.path, context.client.capabilities
 
-    def read_expanded(unit: Unit) -> Source[Gathered]:
+    def read_expanded(unit: Unit) -> Readings[Gathered]:
         expanded = [name for name in source.optional if not capabilities.rejects(path, EXPAND, name)]
         try:
             gathered = yield from read(_expanding(unit, expanded))

@@ -15,7 +15,7 @@ from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_key, row_keys
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Answer, Request, Source
+from campus.fetch.reader import Answer, AnswerRequest, Readings
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
@@ -33,7 +33,7 @@ def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit)
 
     Raises CampusError where hidden rows exist and cannot be read: without them the list is incomplete."""
 
-    def read_with_hidden(unit: Unit) -> Source[Gathered]:
+    def read_with_hidden(unit: Unit) -> Readings[Gathered]:
         gathered = yield from read(unit)
         yield from _add_filtered(source, context, read, unit, gathered)
         yield from _add_missing(context, read, unit, gathered)
@@ -44,7 +44,7 @@ def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit)
 
 def _add_filtered(
     source: HiddenRows, context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered
-) -> Source[None]:
+) -> Readings[None]:
     """Add the rows that each filter shows."""
     spec, capabilities = context.spec, context.client.capabilities
     for name, value in _filters(source, context):
@@ -61,7 +61,7 @@ def _add_filtered(
             _add_new(gathered, (yield from read(filtered)), spec, Drift(HIDDEN, name, value))
 
 
-def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> Source[None]:
+def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> Readings[None]:
     """Add the rows that the lake has and the list lacks, requested by their ids."""
     spec = context.spec
     if spec.id_filter is None:
@@ -92,18 +92,18 @@ def _filters(source: HiddenRows, context: SourceContext) -> list[tuple[str, str]
     return [pair for pair in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *pair)]
 
 
-def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> Source[bool]:
+def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> Readings[bool]:
     """Whether a filter may show rows that the list lacks, by one row and the platform's count. Where these do
     not tell, it may."""
     client, spec = context.client, context.spec
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
     has_pages = not client.capabilities.rejects(spec.path, names.page)
 
-    def ask(repeats: int) -> Source[Answer[Page[Any]]]:
+    def ask(repeats: int) -> Readings[Answer[Page[Any]]]:
         nonlocal size
         size = 1 + repeats
         paged = {names.page: "1", names.per_page: str(size)} if has_pages else {}
-        answer: Answer[Page[Any]] = yield Request(
+        answer: Answer[Page[Any]] = yield AnswerRequest(
             filtered.path, {**filtered.params, **paged}, partial(page_of, spec)
         )
         return answer

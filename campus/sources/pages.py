@@ -10,7 +10,7 @@ import msgspec
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.paging import V1_NAMES, V3_NAMES, Outcome, page_list, page_unpaged_list
 from campus.paging.passes import counted_of, numbered, numbered_pages
 from campus.plan.units import Unit
@@ -22,7 +22,7 @@ from campus.sources.source import SourceContext
 Reading = tuple[list[Page[Any]], Outcome]
 
 
-def read_pages(context: SourceContext, unit: Unit) -> Source[Gathered]:
+def read_pages(context: SourceContext, unit: Unit) -> Readings[Gathered]:
     """Read all pages of one collection.
 
     Where rows may share their key, all of their fields tell them apart, and identical rows of one answer are

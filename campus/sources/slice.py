@@ -13,7 +13,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import SPLITTERS, family, page_of, taken_apart
 from campus.decoding.page import Page
 from campus.fetch.emptiness import confirmed, repeated_params
-from campus.fetch.reader import Reader, Request, Source, read_source
+from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
@@ -60,17 +60,23 @@ class PartsOfAnswer:
 
 class SliceSink:
     """Takes the rows of a slice, or of several slices that come together: each resource's own collector takes
-    its rows. A resource of the answers that is not read has none."""
+    its rows. A resource of the answers that is not read has none.
 
-    def __init__(self, collectors: Sequence[Collector]) -> None:
+    row_ids: the ids of the rows that came, where it `notes_ids`."""
+
+    def __init__(self, collectors: Sequence[Collector], *, notes_ids: bool = False) -> None:
         self.collectors = {collector.spec.name: collector for collector in collectors}
         self.spec = collectors[0].spec
+        self.row_ids = set[int]()
+        self._notes_ids = notes_ids
 
     def add(self, rows: Gathered | PartsOfAnswer) -> None:
         """Take the rows of a unit."""
         parts = {self.spec.name: rows} if isinstance(rows, Gathered) else rows.parts
         for name, collector in self.collectors.items():
             collector.add(parts[name])
+            if self._notes_ids:
+                self.row_ids.update(row.id for row in parts[name].rows)
 
     def fail(self, ids: Sequence[int | str], reason: str) -> None:
         """Note that the unit of these ids failed, for each slice."""
@@ -88,35 +94,49 @@ class SliceSink:
             collector.flush()
 
 
-async def read_slice(
-    client: Client,
-    query: SliceQuery,
-    sink: SliceSink,
-    named: NamedRows | None = None,
-) -> None:
-    """Read the rows of a slice into the collectors of the sink.
+@dataclass(frozen=True)
+class SliceSource:
+    """How a slice is read: its units, and the rows of each."""
+
+    reader: Reader
+    units: Readings[list[Unit]]
+    rows_of: Callable[[Unit], Readings[Any]]
+    sink: SliceSink
+
+
+def slice_source(
+    client: Client, query: SliceQuery, collectors: Sequence[Collector], named: NamedRows | None = None
+) -> SliceSource:
+    """The source of a slice, or of several slices that come in the same responses.
 
     Args:
-        named: Only these rows are requested; None: those that the query names.
-
-    Raises CampusError where nothing of the slice can be read. The accounts have the units that fail."""
-    first = next(iter(sink.collectors.values()))
-    spec = first.spec
-    reader = Reader(client, query.school_id, spec.scopes, first.account.tally, spec.anonymous)
+        collectors: Take the rows, one for each slice. The account of the first counts the requests.
+        named: Only these rows are requested; None: those that the query names."""
+    spec = collectors[0].spec
+    sink = SliceSink(collectors, notes_ids=named is not None and named.by == "updates")
+    reader = Reader(client, query.school_id, spec.scopes, collectors[0].account.tally, spec.anonymous)
     main = spec.embedded_in or spec.name
-    rows_of: Callable[[Unit], Source[Any]]
+    rows_of: Callable[[Unit], Readings[Any]]
     if main in SPLITTERS:
         spec = sink.collectors[main].spec if main in sink.collectors else RESOURCES[main]
         rows_of = partial(_rows_together, SourceContext(client, spec, query), sink)
     else:
         rows_of = partial(_rows_of_unit, SourceContext(client, spec, query), named)
-    units = await read_source(reader, _units_of(client, spec, query, named))
-    await read_units(reader, units, rows_of, sink)
+    return SliceSource(reader, _units_of(client, spec, query, named), rows_of, sink)
+
+
+async def read_slice(client: Client, query: SliceQuery, collectors: Sequence[Collector]) -> None:
+    """Read a slice, or several slices that come in the same responses, into their collectors.
+
+    Raises CampusError where nothing of it can be read. The accounts have the units that fail."""
+    source = slice_source(client, query, collectors)
+    units = await drive_readings(source.reader, source.units)
+    await read_units(source.reader, units, source.rows_of, source.sink)
 
 
 def _units_of(
     client: Client, spec: ResourceSpec, query: SliceQuery, named: NamedRows | None
-) -> Source[list[Unit]]:
+) -> Readings[list[Unit]]:
     if named is None:
         return (yield from units_of(client.capabilities, spec, query))
     if named.by == "classes":
@@ -149,7 +169,7 @@ def row_source(context: SourceContext) -> ReadUnit:
     return read
 
 
-def _rows_of_unit(context: SourceContext, named: NamedRows | None, unit: Unit) -> Source[Gathered]:
+def _rows_of_unit(context: SourceContext, named: NamedRows | None, unit: Unit) -> Readings[Gathered]:
     """The rows of a unit that belong to the slice, prepared for the lake."""
     spec = context.spec
     try:
@@ -170,7 +190,7 @@ def _rows_of_unit(context: SourceContext, named: NamedRows | None, unit: Unit) -
     return gathered
 
 
-def _rows_together(context: SourceContext, sink: SliceSink, unit: Unit) -> Source[PartsOfAnswer]:
+def _rows_together(context: SourceContext, sink: SliceSink, unit: Unit) -> Readings[PartsOfAnswer]:
     """The rows of resources that share one answer (see decoding.nested).
 
     A class without an assessment or a student without a transcript (404, null, or an empty answer) is normal,
@@ -183,8 +203,8 @@ def _rows_together(context: SourceContext, sink: SliceSink, unit: Unit) -> Sourc
     page_name = (V1_NAMES if main.is_v1 else V3_NAMES).page
     decode = partial(taken_apart, name=main.name, keep_id_numbers=client.config.keep_id_numbers)
 
-    def ask(repeats: int) -> Source[dict[str, Page[Any]]]:
-        answer = yield Request(unit.path, repeated_params(unit.params, page_name, repeats), decode)
+    def ask(repeats: int) -> Readings[dict[str, Page[Any]]]:
+        answer = yield AnswerRequest(unit.path, repeated_params(unit.params, page_name, repeats), decode)
         pages: dict[str, Page[Any]] = answer.value
         return pages
 

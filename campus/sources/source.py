@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from campus.fetch.reader import Source
+from campus.fetch.reader import Readings
 from campus.http.client import Client
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
 
 #: Reads the rows of a unit.
-ReadUnit = Callable[[Unit], Source[Gathered]]
+ReadUnit = Callable[[Unit], Readings[Gathered]]
 
 
 @dataclass(frozen=True)

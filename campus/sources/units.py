@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from campus.fetch.reader import Reader, Source, read_source
+from campus.capabilities import Confirmation
+from campus.fetch.reader import Reader, Readings, drive_readings
 from campus.http.errors import CampusError, NotFound, Transient
 from campus.plan.units import Unit, changed_only, class_batch
 from campus.registry import ResourceSpec
@@ -53,14 +54,14 @@ class Sink(Protocol[R_contra]):
 
 
 async def read_units(
-    reader: Reader, units: Iterable[Unit], rows_of: Callable[[Unit], Source[R]], sink: Sink[R]
+    reader: Reader, units: Iterable[Unit], rows_of: Callable[[Unit], Readings[R]], sink: Sink[R]
 ) -> None:
     """Read units side by side, as many at a time as the client allows.
 
     A unit of several ids that fails is halved until the broken id stands alone. A unit without ids is the
     whole slice: its error is raised. Cancels the requests in flight before it raises."""
-    waiting, in_flight = deque(units), dict[asyncio.Task[R], Unit]()
-    finished: asyncio.Queue[asyncio.Task[R]] = asyncio.Queue()
+    waiting, in_flight = deque(units), dict[asyncio.Task[tuple[R, int]], Unit]()
+    finished: asyncio.Queue[asyncio.Task[tuple[R, int]]] = asyncio.Queue()
     total, done, failed_in_a_row = len(waiting), 0, 0
     empty: list[tuple[Unit, R]] = []
     confirmation = reader.capabilities.confirmation
@@ -68,15 +69,16 @@ async def read_units(
         while waiting or in_flight:
             while waiting and len(in_flight) < reader.client.config.concurrency:
                 unit = waiting.popleft()
-                task = asyncio.create_task(read_source(reader, rows_of(unit)))
+                readings = _with_contradictions(rows_of(unit), confirmation)
+                task = asyncio.create_task(drive_readings(reader, readings))
                 task.add_done_callback(finished.put_nowait)
                 in_flight[task] = unit
             task = await finished.get()
             unit = in_flight.pop(task)
             try:
-                rows = task.result()
+                rows, contradicted = task.result()
                 failed_in_a_row = 0
-                if rows.is_empty and not confirmation.contradicted:
+                if rows.is_empty and not contradicted:
                     empty.append((unit, rows))
                 else:
                     sink.add(rows)
@@ -109,6 +111,12 @@ async def read_units(
     sink.flush()
 
 
+def _with_contradictions(readings: Readings[R], confirmation: Confirmation) -> Readings[tuple[R, int]]:
+    """The rows of a unit, and how many empty responses had been contradicted when its last response came."""
+    rows = yield from readings
+    return rows, confirmation.contradicted
+
+
 def _halves(unit: Unit, spec: ResourceSpec) -> tuple[Unit, Unit]:
     middle = len(unit.ids) // 2
     first, second = class_batch(spec, unit.ids[:middle]), class_batch(spec, unit.ids[middle:])
@@ -120,7 +128,7 @@ class UnitReadings(Generic[R]):
     """Units that a source reads side by side, each by a source of its own."""
 
     units: Sequence[Unit]
-    rows_of: Callable[[Unit], Source[R]]
+    rows_of: Callable[[Unit], Readings[R]]
     sink: Sink[R]
 
     async def read(self, reader: Reader) -> Any:

@@ -25,8 +25,7 @@ from loading.datasets.tables import (
 )
 from loading.partition_keys import segment_key
 from loading.slices.commit import STORAGE_ERRORS, Planned
-from loading.slices.load_slice import Loader
-from loading.slices.strategies import Collectors, Strategy
+from loading.slices.load_slice import Loader, failures_as_outcomes, staged
 from loading.tables import slice_of
 from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
 from warehouse.load.logs.load_log import now, record_differences
@@ -45,18 +44,17 @@ async def plan_datasets(
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
     active = sorted(plan.dataset for plan in before.values() if plan.retired_since is None)
 
-    async def read(collectors: Collectors) -> None:
-        nonlocal offered
-        offered = await read_datasets(client, school_id, *(collectors[spec] for spec in DATASET_METADATA))
+    contexts = [loader.context(spec, slice_of(spec, school_id)) for spec in DATASET_METADATA]
+    planned = Planned()
+    with failures_as_outcomes(contexts, planned.loaded), staged(contexts) as slices:
+        offered = await read_datasets(client, school_id, *(part.collector for part in slices))
         if active and not offered.definitions and not offered.unread and not runtime.guard.allowed:
             # One message for all of them.
             raise UnexpectedAnswer(
                 f"the platform lists no datasets, and there were {', '.join(active)}. They are read on.",
                 f"If they are gone, {runtime.guard.override} and sync again.",
             )
-
-    slices = {spec: slice_of(spec, school_id) for spec in DATASET_METADATA}
-    planned = Planned(await loader.load(slices, Strategy(read)))
+        planned.loaded += await loader.commit(slices)
     if not offered.complete or any(loaded.outcome is None for loaded in planned.loaded):
         planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
         return planned

@@ -11,7 +11,7 @@ from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavail
 from campus.plan.units import SliceQuery
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
 from campus.sources.gathered import Collector
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from loading.connection.outage import connected
 from loading.connection.runtime import Runtime
 from loading.tables import values
@@ -51,7 +51,7 @@ async def list_schools(client: Client, runtime: Runtime) -> Listing:
         batches: list[pa.RecordBatch] = []
         collector = Collector(SCHOOLS, "", batches.append)
         try:
-            await read(client, SCHOOLS, SliceQuery(header), collector)
+            await read_slice(client, SliceQuery(header), [collector])
         except PlatformUnavailable as halt:
             if halt.school_id is None:
                 listing.halt = halt
@@ -132,7 +132,7 @@ async def _has_semesters(client: Client, school_id: int) -> bool:
     for spec in (SEMESTERS, V1_SEMESTERS):
         collector = Collector(spec)
         try:
-            await read(client, spec, SliceQuery(school_id), collector)
+            await read_slice(client, SliceQuery(school_id), [collector])
         except PlatformUnavailable as halt:
             if halt.school_id is None:
                 raise

@@ -14,11 +14,11 @@ from loading.datasets.plans import plan_datasets
 from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools
 from loading.discovery.results import DiscoveryResults, ExistingPartitions
 from loading.discovery.semesters import discover_semesters, plan_weeks, record_week_sightings
+from loading.load_school import plan_slices
 from loading.partition_keys import NO_SCHOOL
 from loading.reports.plans import plan_reports
 from loading.slices.commit import Loaded, in_words
 from loading.slices.load_slice import Loader, store_rows
-from loading.slices.strategies import changes_or_whole
 from loading.tables import TABLES, slice_of
 from warehouse.forgetting.forgotten import read as read_forgotten
 from warehouse.load.logs.dataset_plans import read_plans
@@ -147,11 +147,7 @@ async def _load_school(loader: Loader, school_id: int, listed: pa.Table, results
     loaded = [
         result
         for spec in (SEMESTERS, V1_SEMESTERS)
-        for result in await loader.load(
-            {spec: slice_of(spec, school_id)},
-            changes_or_whole(loader.client, SliceQuery(school_id)),
-            again=False,
-        )
+        for result in await loader.load_slice(plan_slices(loader, SliceQuery(school_id), [spec], again=False))
     ]
     if any(result.status != "failed" for result in loaded):
         # A school that does not respond may not exist. A school that responds gets a row, if only an id.

@@ -8,13 +8,12 @@ from campus.decoding.nested import SPLITTERS, family
 from campus.plan.modes import MODES
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
-from campus.sources.named_rows import read_updated
-from loading.load_school import load_school, with_lake_ids
+from campus.sources.slice import NamedRows
+from loading.load_school import load_school, rows_of_parents, rows_with_ids, with_lake_ids
 from loading.pushes.targets import PEOPLE, current_semester, stored_ids
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, slice_of_query
+from loading.slices.load_slice import Loader, SliceJob, slice_of_query
 from loading.slices.retained_rows import unit_values
-from loading.slices.strategies import Collectors, Strategy, rows_of_classes, rows_of_parents, rows_with_ids
 from warehouse.load.slice_reading import RequestedRows
 
 #: A row may be dated so much earlier than its push: clocks differ, and the platform batches changes.
@@ -71,22 +70,21 @@ async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read
     """Read a whole slice: of the school, or of its current semester."""
     semester_id = current_semester(loader.runtime.lake, school_id)
     semesters = [] if semester_id is None else [semester_id]
-    return Read(tuple([result async for result in load_school(loader, school_id, semesters, [spec])]))
+    return Read(tuple(await load_school(loader, school_id, [spec], semesters)))
 
 
 async def _read_people(
     loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int], since: datetime
 ) -> tuple[Loaded, frozenset[int]]:
     """Read the people who were updated since then. The platform cannot list people by their ids."""
-    updated: set[int] = set()
-
-    async def fill(collectors: Collectors) -> None:
-        updated.update(await read_updated(loader.client, spec, query, since, collectors[spec]))
-
     # Nobody was requested by name, so that nobody who did not come is gone.
-    strategy = Strategy(fill, {spec: RequestedRows("id", ())})
-    [loaded] = await loader.load({spec: slice_of_query(spec, query)}, strategy)
-    return loaded, ids - updated if loaded.status != "failed" else frozenset()
+    requested = {spec: RequestedRows("id", ())}
+    context = loader.context(spec, slice_of_query(spec, query))
+    since_then = replace(query, since=since)
+    [loaded] = await loader.load_slice(
+        SliceJob((context,), since_then, named=NamedRows("updates"), requested=requested)
+    )
+    return loaded, ids - loaded.row_ids if loaded.status != "failed" else frozenset()
 
 
 async def _read_ids(
@@ -96,20 +94,24 @@ async def _read_ids(
     assert query.school_id is not None
     alive = stored_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
     query = replace(query, stored_ids=query.stored_ids & ids, ids_with_rows=frozenset(alive))
-    strategy = rows_with_ids(loader.client, spec, query, ids)
-    return await loader.load({spec: slice_of_query(spec, query)}, strategy)
+    context = loader.context(spec, slice_of_query(spec, query))
+    return await loader.load_slice(rows_with_ids(context, query, ids))
 
 
 async def _read_below(
     loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
     """Read all rows of some classes or items. Assessments come with their items."""
-    client, lake = loader.client, loader.runtime.lake
+    lake = loader.runtime.lake
     specs = [RESOURCES[name] for name in family(spec.name)] if spec.name in SPLITTERS else [spec]
-    slices = {member: slice_of_query(member, query) for member in specs}
+    contexts = [loader.context(member, slice_of_query(member, query)) for member in specs]
     requested = {
-        member: RequestedRows(member.unit_column or "", unit_values(lake, member, slice, tuple(sorted(ids))))
-        for member, slice in slices.items()
+        context.spec: RequestedRows(
+            context.spec.unit_column or "",
+            unit_values(lake, context.spec, context.slice, tuple(sorted(ids))),
+        )
+        for context in contexts
     }
-    read = rows_of_parents if MODES[spec.mode].decide is None else rows_of_classes
-    return await loader.load(slices, read(client, query, ids, requested))
+    # Where requests of members by class need a decision, they name the classes as a filter.
+    named = None if MODES[spec.mode].decide is None else NamedRows("classes", ids)
+    return await loader.load_slice(rows_of_parents(contexts, query, ids, requested, named))

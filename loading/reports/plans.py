@@ -12,9 +12,8 @@ from campus.reports.parameters import ReportRequest, plan_requests
 from campus.reports.selection import ReportSelection, combination_text
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.slices.commit import Loaded, Planned, retire_slice
-from loading.slices.load_slice import Loader
+from loading.slices.load_slice import Loader, failures_as_outcomes, staged
 from loading.slices.slice_context import SliceContext
-from loading.slices.strategies import Collectors, Strategy
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
 from warehouse.load.logs.load_log import last_in_vain
@@ -94,20 +93,18 @@ async def _plan_report(
     loader: Loader, client: Client, school_id: int, selection: ReportSelection, planned: Planned
 ) -> list[str]:
     """Load a report's metadata; returns the keys of its results. Raises CampusError."""
+    slice = report_slice(school_id, selection.report)
+    contexts, loaded = [loader.context(spec, slice) for spec in METADATA], list[Loaded]()
     offered: OfferedReport | None = None
     failure: CampusError | None = None
-
-    async def read(collectors: Collectors) -> None:
-        nonlocal offered, failure
-        parameters, queries = collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
+    with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
+        queries, parameters = (part.collector for part in slices)
         try:
             offered = await read_report(client, school_id, selection.report, parameters, queries)
         except CampusError as error:
             failure = error
             raise
-
-    slice = report_slice(school_id, selection.report)
-    loaded = await loader.load(dict.fromkeys(METADATA, slice), Strategy(read))
+        loaded += await loader.commit(slices)
     if offered is None:
         raise failure or CampusError(loaded[0].message)
     planned.loaded += loaded

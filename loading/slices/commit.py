@@ -44,6 +44,8 @@ class Loaded:
     refused: bool = False
     #: The platform's count of the rows of a slice that is unchanged.
     alive: int | None = None
+    #: The ids of the rows that came, where they were requested by their last update.
+    row_ids: frozenset[int] = frozenset()
 
 
 @dataclass

@@ -1,20 +1,24 @@
 """Loads slices, from the platform to the lake: read, stage, merge, commit, log."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal
 
 import pyarrow as pa
 
 from campus.account import Account, Tally
+from campus.fetch.reader import drive_readings
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable
+from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable, Refused
 from campus.plan.modes import unit_in_words
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector
+from campus.sources.slice import NamedRows, slice_source
+from campus.sources.units import read_units
 from loading.connection.runtime import Runtime
 from loading.slices.commit import (
     STORAGE_ERRORS,
@@ -30,12 +34,79 @@ from loading.slices.read_changes import read_changes, since_of, staging_context
 from loading.slices.retained_rows import retained_rows
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import Stage, open_stage
-from loading.slices.strategies import Strategy
 from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, slice_status, slice_statuses
 from warehouse.load.slice_reading import Cause, RequestedRows
+
+#: The rows that are requested of each slice. A resource without an entry: all rows of its slice.
+Requested = Mapping[ResourceSpec, RequestedRows]
+ALREADY_LOADED = "already loaded by this sync"
+
+
+@dataclass(frozen=True, eq=False)
+class SliceJob:
+    """A slice to load, or several slices that come in the same responses, and how they are read."""
+
+    contexts: tuple[SliceContext, ...]
+    query: SliceQuery
+    #: skip: this run's cause has committed them. confirm: they are known to be unchanged. fail: the rows that
+    #: their requests name could not be loaded.
+    action: Literal["read", "skip", "confirm", "fail"] = "read"
+    #: Why it fails.
+    message: str = ""
+    #: Only these rows are requested; None: those that the query names.
+    named: NamedRows | None = None
+    #: All rows are requested where the platform refuses to name them.
+    or_all: bool = False
+    requested: Requested = field(default_factory=dict)
+    #: As in `SliceReading`.
+    follows: bool = False
+    #: The changes are read first, and the whole slice only if they are not proven complete.
+    changes_first: bool = False
+
+
+@dataclass(frozen=True)
+class StagedSlice:
+    """A slice that is being read: its stage, and what collects its rows."""
+
+    stage: Stage
+    collector: Collector
+
+
+@contextmanager
+def staged(contexts: Sequence[SliceContext], tally: Tally | None = None) -> Iterator[list[StagedSlice]]:
+    """Open the stages of slices that are read together, until the block ends.
+
+    Args:
+        tally: Of earlier requests for them."""
+    with ExitStack() as stack:
+        slices = []
+        for context in contexts:
+            stage = stack.enter_context(open_stage(context))
+            listener = context.runtime.listener
+            spec, label = stage.context.spec, str(stage.context.slice)
+            slices.append(StagedSlice(stage, Collector(spec, label, stage.write, listener)))
+        if tally is not None:
+            slices[0].collector.account.tally = tally
+        yield slices
+
+
+@contextmanager
+def failures_as_outcomes(contexts: Sequence[SliceContext], loaded: list[Loaded]) -> Iterator[None]:
+    """Log an error of the block as the failure of its slices, and add their outcomes to `loaded`.
+
+    Raises PlatformUnavailable: the platform cannot be asked further."""
+    try:
+        yield
+    except PlatformUnavailable as halt:
+        for context in contexts:
+            fail_slice(context, str(halt))
+        raise
+    except (CampusError, *STORAGE_ERRORS) as error:
+        is_refused = isinstance(error, (Forbidden, NotFound))
+        loaded += [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
 
 
 class Loader:
@@ -58,37 +129,54 @@ class Loader:
         self._commits = asyncio.Lock()
         self._statuses: dict[int, SliceStatuses] = {}
 
-    async def load(
-        self, slices: Mapping[ResourceSpec, Slice], strategy: Strategy, *, again: bool = True
+    async def load_slice(self, job: SliceJob) -> list[Loaded]:
+        """Load the slices of a job. A failure is an outcome, so that other slices go on.
+
+        Raises PlatformUnavailable: the platform cannot be asked further."""
+        if job.action != "read":
+            return [_without_reading(context, job) for context in job.contexts]
+        tally, loaded = Tally(), list[Loaded]()
+        with failures_as_outcomes(job.contexts, loaded):
+            if job.changes_first:
+                loaded += await self._load_changes(job, tally)
+            if loaded:
+                return loaded
+            with staged(job.contexts, tally) as slices:
+                collectors = [staged_slice.collector for staged_slice in slices]
+                source = slice_source(self.client, job.query, collectors, job.named)
+                try:
+                    units = await drive_readings(source.reader, source.units)
+                    await read_units(source.reader, units, source.rows_of, source.sink)
+                except Refused:
+                    if not job.or_all:
+                        raise
+                else:
+                    loaded += await self.commit(slices, job.requested, follows=job.follows)
+                    row_ids = frozenset(source.sink.row_ids)
+                    return [replace(result, row_ids=row_ids) for result in loaded] if row_ids else loaded
+            # The list of all rows has those that were named, too.
+            return await self.load_slice(replace(job, named=None, or_all=False))
+        return loaded
+
+    async def commit(
+        self, slices: Sequence[StagedSlice], requested: Requested | None = None, *, follows: bool = False
     ) -> list[Loaded]:
-        """Load one slice, or several slices that come together (see campus.decoding.nested). A failure is an
-        outcome, so that the other slices go on.
+        """Commit slices that were read together, one after the other.
 
         Args:
-            again: Also loads slices that the run's cause has committed.
-
-        Raises:
-            PlatformUnavailable: The platform cannot be asked further.
-        """
-        contexts = [self.context(spec, slice) for spec, slice in slices.items()]
-        if not again and all(map(self.is_committed, contexts)):
-            message = "already loaded by this sync"
-            return [Loaded(context.spec, context.slice, "skipped", message) for context in contexts]
-        tally = Tally()
-        try:
-            if strategy.changes_of is not None:
-                [context] = contexts
-                loaded = await self._load_changes(context, strategy.changes_of, tally)
-                if loaded is not None:
-                    return [loaded]
-            return await self._load_rows(contexts, strategy, tally)
-        except PlatformUnavailable as halt:
-            for context in contexts:
-                fail_slice(context, str(halt))
-            raise
-        except (CampusError, *STORAGE_ERRORS) as error:
-            is_refused = isinstance(error, (Forbidden, NotFound))
-            return [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
+            requested: As in `SliceJob`.
+            follows: As in `SliceReading`."""
+        async with self._commits:
+            return [
+                await in_thread(
+                    _commit_rows,
+                    staged_slice.stage,
+                    staged_slice.collector.account,
+                    (requested or {}).get(staged_slice.collector.spec),
+                    follows=follows,
+                )
+                for staged_slice in slices
+            ]
 
     def context(self, spec: ResourceSpec, slice: Slice) -> SliceContext:
         """A slice in this run."""
@@ -108,51 +196,36 @@ class Loader:
             self._statuses[school_id] = slice_statuses(self.runtime.lake, school_id)
         return slice_status(self._statuses[school_id], table_name, slice)
 
-    async def _load_rows(
-        self, contexts: Sequence[SliceContext], strategy: Strategy, tally: Tally
-    ) -> list[Loaded]:
-        """Load the rows that a strategy requests."""
-        with ExitStack() as stack:
-            stages = [stack.enter_context(open_stage(context)) for context in contexts]
-            collectors = {
-                stage.context.spec: Collector(
-                    stage.context.spec, str(stage.context.slice), stage.write, self.runtime.listener
-                )
-                for stage in stages
-            }
-            next(iter(collectors.values())).account.tally = tally
-            await strategy.fill(collectors)
-            async with self._commits:
-                return [
-                    await in_thread(
-                        _commit_rows,
-                        stage,
-                        collectors[stage.context.spec].account,
-                        strategy.requested.get(stage.context.spec),
-                        follows=strategy.follows,
-                    )
-                    for stage in stages
-                ]
-
-    async def _load_changes(self, context: SliceContext, query: SliceQuery, tally: Tally) -> Loaded | None:
-        """Load the changes of a slice. None: all rows have to be read."""
+    async def _load_changes(self, job: SliceJob, tally: Tally) -> list[Loaded]:
+        """Load the changes of a slice. Empty: all rows have to be read."""
+        [context] = job.contexts
         status = self.slice_status(context.table.name, context.slice)
-        since = since_of(context, self.client, query, status)
+        since = since_of(context, self.client, job.query, status)
         if since is None:
-            return None
+            return []
         with open_stage(staging_context(context)) as stage:
-            changes = await read_changes(context, self.client, replace(query, since=since), stage, tally)
+            changes = await read_changes(context, self.client, replace(job.query, since=since), stage, tally)
             if changes is None:
-                return None
+                return []
             if not changes.has_changes:
-                return confirm_slice(context, changes.account, changes.total)
+                return [confirm_slice(context, changes.account, changes.total)]
             reading = replace(
                 reading_of(context, stage.writer, changes.account),
                 incremental=changes.incremental,
                 alive_total=changes.total,
             )
             async with self._commits:
-                return await in_thread(commit_slice, context, reading, guard_of(context))
+                return [await in_thread(commit_slice, context, reading, guard_of(context))]
+
+
+def _without_reading(context: SliceContext, job: SliceJob) -> Loaded:
+    match job.action:
+        case "skip":
+            return Loaded(context.spec, context.slice, "skipped", ALREADY_LOADED)
+        case "confirm":
+            return confirm_slice(context, Account(), None)
+        case _:
+            return fail_slice(context, job.message)
 
 
 def store_rows(context: SliceContext, rows: pa.Table) -> Loaded:

@@ -9,12 +9,13 @@ from datetime import datetime
 from campus.account import Account, Tally
 from campus.contracts.fields import column_names
 from campus.decoding.definition import UPDATED_AT
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Unauthorized
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector
-from campus.sources.slice import count, read
+from campus.sources.slice import count, read_slice
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import Stage
 from loading.threads import in_thread
@@ -69,10 +70,10 @@ async def read_changes(
     account = collector.account
     account.tally = tally
     try:
-        total = await count(client, spec, query, tally)
+        total = await count(Reader(client, query.school_id, spec.scopes, tally), spec, query)
         if total is None:
             return None
-        await read(client, collector.spec, query, collector)
+        await read_slice(client, query, [collector])
     except Unauthorized:
         raise
     except CampusError:

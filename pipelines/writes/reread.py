@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from datetime import date
-from functools import partial
 
 from campus.attendance.calendar import Session
 from campus.attendance.plan import plan_classes
@@ -14,8 +13,7 @@ from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
 from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader
-from loading.slices.strategies import Strategy, read_slices
+from loading.slices.load_slice import Loader, SliceJob
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, slice_statuses
@@ -85,5 +83,5 @@ async def reread_bindings(
     query = SliceQuery(school_id, cards=sorted_ids, devices=sorted_ids)
     loader = Loader(runtime, client, cause, {})
     requested = {spec: RequestedRows(spec.unit_column or "", sorted_ids)}
-    strategy = Strategy(partial(read_slices, client, query), requested)
-    return await loader.load({spec: slice_of(spec, school_id)}, strategy)
+    context = loader.context(spec, slice_of(spec, school_id))
+    return await loader.load_slice(SliceJob((context,), query, requested=requested))

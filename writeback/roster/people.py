@@ -14,7 +14,7 @@ import msgspec
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
 from campus.decoding.nested import page_of
-from campus.fetch.reader import Reader, read_source
+from campus.fetch.reader import Reader, drive_readings
 from campus.http.client import Client
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES
@@ -23,7 +23,7 @@ from campus.plan.units import SliceQuery, Unit
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.pages import read_pages
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from campus.sources.source import SourceContext
 from writeback.roster.fields import SECRET, STANDARD
 
@@ -75,7 +75,7 @@ class People:
         """All users, whatever their role and status. Raises CampusError, also if some may be missing."""
         people: list[Person] = []
         collector = _Rows(self.spec, people)
-        await read(self._reads, self.spec, SliceQuery(self.school_id), collector)
+        await read_slice(self._reads, SliceQuery(self.school_id), [collector])
         account = collector.account
         if account.failed or account.bad or not account.complete:
             why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.proofs))
@@ -128,7 +128,7 @@ class People:
         unit = Unit(USERS.path, params, empty_is_unusual=False)
         context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id))
         reader = Reader(self._reads, self.school_id, self.spec.scopes)
-        gathered = await read_source(reader, read_pages(context, unit))
+        gathered = await drive_readings(reader, read_pages(context, unit))
         own = [
             number
             for number, row in enumerate(gathered.rows)

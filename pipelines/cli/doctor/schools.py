@@ -19,7 +19,7 @@ from campus.registry import (
 from campus.registry.spec import DetailRows
 from campus.sources.gathered import Collector
 from campus.sources.hidden_rows import HIDDEN
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from loading.reports.tables import selections_of
 from loading.semesters import COLUMNS
 from pipelines.cli.doctor.datasets import examine_datasets
@@ -112,7 +112,7 @@ async def _hidden_rows(client: Client, school_id: int) -> AsyncIterator[Finding]
             continue
         collector = Collector(spec)
         try:
-            await read(client, spec, SliceQuery(school_id), collector)
+            await read_slice(client, SliceQuery(school_id), [collector])
         except CampusError:
             # The probe of this list has reported the error already.
             continue

@@ -14,7 +14,7 @@ from campus.http.errors import CampusError
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from loading.semesters import COLUMNS, contradiction, seen_now, semesters_of, sightings_of
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import Row
@@ -62,6 +62,6 @@ async def examine_semesters(client: Client, school_id: int, settings: Settings) 
 
 async def _semester_rows(client: Client, spec: ResourceSpec, school_id: int) -> list[Row]:
     batches: list[pa.RecordBatch] = []
-    await read(client, spec, SliceQuery(school_id), Collector(spec, "", batches.append))
+    await read_slice(client, SliceQuery(school_id), [Collector(spec, "", batches.append)])
     rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
     return [{**row, "_deleted_at": None} for row in rows]

@@ -136,7 +136,7 @@ def run_field(
         async def reread() -> list[Loaded]:
             loader = Loader(context.runtime, context.session.client, cause_of_writing(), {})
             specs = [RESOURCES["user_fields"], RESOURCES["v1_users"]]
-            return [load async for load in load_school(loader, context.school_id, [], specs)]
+            return await load_school(loader, context.school_id, specs)
 
         return Done([outcome], reread=reread)
 

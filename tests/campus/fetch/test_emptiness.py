@@ -1,13 +1,13 @@
 """Answers that are empty by mistake: what is read is exact, or is noted as incomplete."""
 
-import asyncio
 import datetime as dt
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -27,11 +27,12 @@ from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
 from campus.fetch.emptiness import confirmed
+from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event
 from campus.http.pagination import Pagination
-from campus.paging import PageError, PageRequest, PageSeen, page_by_id, page_by_number, page_once
+from campus.paging import PageRequest, PageSeen, page_by_id, page_by_number, page_unpaged_list
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS
 from tests.kits.platforms.datasets_made import dataset
@@ -43,6 +44,7 @@ from tests.kits.platforms.stub_client import load, load_assessments
 
 Counts = Literal["zero", "true", "none"]
 COUNTS: list[Counts] = ["zero", "true", "none"]
+T = TypeVar("T")
 SHARE = 0.2
 
 
@@ -162,7 +164,7 @@ def test_a_list_in_one_answer_is_never_short_either(
     platform = UnreliableListing(
         list(range(rows)), random.Random(seed), headers=paged, counts=counts, **whole
     )
-    paging = page_once(confirmation=Confirmation())
+    paging = page_unpaged_list(Capabilities(), "list")
     reading = read(paging, platform)
     if reading.outcome.complete:
         assert sorted(reading.rows) == list(range(rows))
@@ -177,28 +179,28 @@ def test_that_a_list_is_empty_is_confirmed_by_other_questions() -> None:
     common = page_by_number(per_page=100, confirmation=Confirmation(), empty_is_unusual=False)
     reading = read(common, platform)
     assert len({request.params for request in reading.pages}) == 1 + WHEN_COMMON
-    unpaged = page_once(confirmation=Confirmation(), empty_is_unusual=False)
+    unpaged = page_unpaged_list(Capabilities(), "list", empty_is_unusual=False)
     reading = read(unpaged, Listing([], headers=False))
     assert {request.params for request in reading.pages} == {(), (("page", 1), ("per_page", 1))}
 
 
 def test_a_list_that_takes_no_paging_parameters_is_asked_for_once_more_as_it_was() -> None:
-    paging = page_once(confirmation=Confirmation(), empty_is_unusual=False)
-    requests = []
+    capabilities, requests = Capabilities(), list[Any]()
+    paging = page_unpaged_list(capabilities, "list", empty_is_unusual=False)
 
-    def answer(request: PageRequest) -> PageSeen | PageError:
+    def answer(request: PageRequest) -> PageSeen | CampusError:
         requests.append(request.params)
         return REFUSED if request.params else PageSeen(())
 
     reading = drive(paging, answer)
     assert requests == [(), (("page", 1), ("per_page", 1)), ()]
     assert reading.outcome.complete
-    assert not reading.outcome.takes_pages
+    assert capabilities.rejects("list", "page")
 
 
 def test_rows_that_only_pages_show_end_somewhere_and_prove_nothing() -> None:
     """All at once they never come: what there is cannot be told."""
-    paging = page_once(confirmation=Confirmation())
+    paging = page_unpaged_list(Capabilities(), "list")
     reading = drive(
         paging, lambda request: PageSeen([1] if request.params else ()), most=MOST_REPEATS + WHEN_CONTRADICTED
     )
@@ -212,7 +214,7 @@ class UnreliableTable(Table):
     def __post_init__(self) -> None:
         self.false_empties = FalseEmpties(random.Random(self.seed), WHEN_COMMON)
 
-    def answer(self, request: PageRequest) -> PageSeen | PageError:
+    def answer(self, request: PageRequest) -> PageSeen | CampusError:
         seen = super().answer(request)
         return PageSeen(()) if self.false_empties.next() else seen
 
@@ -231,6 +233,16 @@ def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
 # Questions of one answer
 
 
+def result_of(source: Readings[T]) -> T:
+    """The result of a source that asks for nothing."""
+    try:
+        next(source)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("the source asks for something")
+
+
 @pytest.mark.parametrize(
     ("contradicted", "is_unusual", "repeats"),
     [(0, False, WHEN_COMMON), (0, True, WHEN_UNUSUAL), (1, False, WHEN_CONTRADICTED)],
@@ -240,42 +252,43 @@ def test_empty_answer_counts_once_enough_answers_agree(
 ) -> None:
     questions = []
 
-    async def ask(repeats: int) -> list[int]:
+    def ask(repeats: int) -> Readings[list[int]]:
         questions.append(repeats)
+        yield from ()
         return []
 
     capabilities = Capabilities(confirmation=Confirmation(contradicted))
-    assert (
-        asyncio.run(confirmed(capabilities, ask, lambda rows: not rows, is_unusual=lambda _: is_unusual))
-        == []
-    )
+    source = confirmed(capabilities, ask, lambda rows: not rows, is_unusual=lambda _: is_unusual)
+    assert result_of(source) == []
     assert questions == list(range(1 + repeats))
     assert capabilities.confirmation.contradicted == contradicted
 
 
 def test_one_answer_with_something_is_enough_and_is_remembered() -> None:
-    async def ask(repeats: int) -> list[int]:
+    def ask(repeats: int) -> Readings[list[int]]:
+        yield from ()
         if repeats == 1:
             raise Refused("status 422.")
         return [1] if repeats == 2 else []
 
     capabilities = Capabilities()
-    assert asyncio.run(confirmed(capabilities, ask, lambda rows: not rows)) == [1]
+    assert result_of(confirmed(capabilities, ask, lambda rows: not rows)) == [1]
     assert capabilities.confirmation.contradicted == 1
 
 
 def test_a_cut_that_is_refused_is_not_tried_again() -> None:
     questions = []
 
-    async def ask(repeats: int) -> list[int]:
+    def ask(repeats: int) -> Readings[list[int]]:
         questions.append(repeats)
+        yield from ()
         if repeats:
             raise Refused("status 422.")
         return []
 
     capabilities, varies = Capabilities(), ("/api/v1/timetable/structure", "$page")
     for _ in range(2):
-        asyncio.run(
+        result_of(
             confirmed(capabilities, ask, lambda rows: not rows, is_unusual=lambda _: False, varies=varies)
         )
     assert questions == [0, 1, 0, 0, 0]
@@ -439,11 +452,13 @@ def test_operator_is_told_of_contradicted_empty_answers() -> None:
             Client(platform.config(), [DATASETS.scopes], events.append) as client,
         ):
 
-            async def ask(repeats: int) -> list[Any]:
-                got = await client.get("/x", {"n": repeats}, school_id=101).response()
-                return [] if got.body == b"[]" else [got.body]
+            def ask(repeats: int) -> Readings[list[Any]]:
+                rows: list[Any] = (yield AnswerRequest("/x", {"n": repeats}, msgspec.json.decode)).value
+                return rows
 
-            await confirmed(client.capabilities, ask, lambda rows: not rows)
+            await drive_readings(
+                Reader(client, 101), confirmed(client.capabilities, ask, lambda rows: not rows)
+            )
 
     run(go())
     [note] = [event.message for event in events if event.kind == "note"]

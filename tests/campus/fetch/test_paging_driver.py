@@ -139,10 +139,11 @@ def test_the_paging_decides_what_follows_from_a_refusal(requests: tuple[PageRequ
 
 
 @pytest.mark.parametrize("requests", [(A,), (A, B, C)])
-def test_any_other_error_ends_the_reading_and_cancels(requests: tuple[PageRequest, ...]) -> None:
+def test_an_error_of_the_paging_ends_the_reading_and_cancels(requests: tuple[PageRequest, ...]) -> None:
     def paging() -> Paging:
-        yield requests
-        raise AssertionError("no answer was expected")
+        answer = yield requests
+        assert isinstance(answer.page, UnexpectedAnswer)
+        raise answer.page
 
     async def go() -> None:
         platform = Platform({A: UnexpectedAnswer("no list.")})

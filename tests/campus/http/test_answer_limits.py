@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from campus.decoding.raw_json import raw_rows
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import Transient, UnexpectedAnswer
 from tests.kits.platforms.scripted_platform import Platform, Request, answer, run
@@ -19,7 +19,7 @@ LIMIT = 4 << 20
 
 async def ask(platform: Platform, **settings: Any) -> int:
     async with Client(platform.config(max_answer_bytes=LIMIT, **settings)) as client:
-        got = await fetch(client, "/api/v3/students", {}, school_id=101, decode=raw_rows)
+        got = await Reader(client, 101).fetch("/api/v3/students", {}, raw_rows)
         return len(got.value)
 
 

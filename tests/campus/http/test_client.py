@@ -13,7 +13,7 @@ from itertools import count
 import pytest
 
 from campus.account import Tally
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import (
     CampusError,
@@ -56,7 +56,7 @@ def test_a_request_carries_token_school_and_encoded_parameters() -> None:
         async with Platform(lambda _: answer([7], x_pagination_total_count="1", **headers)) as platform:
             params = {"$page": 2, "name_like": "高一 a:b&c%", "id_in": "1,2"}
             async with Client(platform.config()) as client:
-                got = await fetch(client, PATH, params, school_id=101, decode=parse)
+                got = await Reader(client, 101).fetch(PATH, params, parse)
         assert got.value == [7]
         assert got.pagination == Pagination(1, 1, 1, 1)
         (request,) = platform.gets

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.http.errors import NotFound
-from campus.paging import PageAnswer, PageError, PageRequest, PageSeen, page_by_id
+from campus.http.errors import CampusError, NotFound
+from campus.paging import PageAnswer, PageRequest, PageSeen, page_by_id
 from tests.kits.platforms.listings import REFUSED, Table, drive
 
 
@@ -56,10 +56,10 @@ def test_habits_of_platforms(habits: dict[str, Any], limit: int, complete: bool)
 
 
 @pytest.mark.parametrize(("error", "requests"), [(REFUSED, 3), (NotFound("status 404."), 1)])
-def test_a_table_that_is_rejected_with_any_limit_is_an_error(error: PageError, requests: int) -> None:
+def test_a_table_that_is_rejected_with_any_limit_is_an_error(error: CampusError, requests: int) -> None:
     limits = []
 
-    def answer(request: PageRequest) -> PageError:
+    def answer(request: PageRequest) -> CampusError:
         limits.append(dict(request.params)["limit"])
         return error
 
@@ -108,7 +108,7 @@ def test_what_was_there_throughout_is_seen_and_nothing_that_never_was(
     table = Table(sorted(ids), clamp=clamp)
     always, ever = set(ids), set(ids)
 
-    def answer(request: PageRequest) -> PageSeen | PageError:
+    def answer(request: PageRequest) -> PageSeen | CampusError:
         page = table.answer(request)
         if table.ids and dice.random() < 0.5:
             always.discard(table.ids.pop(dice.randrange(len(table.ids))))

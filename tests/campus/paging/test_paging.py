@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.http.errors import NotFound, Refused, Transient
+from campus.capabilities import Capabilities
+from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.http.pagination import Pagination
 from campus.paging import (
     V1_NAMES,
     PageAnswer,
-    PageError,
     PageRequest,
     PageSeen,
     page_by_number,
-    page_once,
+    page_unpaged_list,
 )
 from tests.kits.platforms.listings import REFUSED, Listing, drive, read
 
@@ -126,7 +126,7 @@ def test_a_list_that_is_not_paged_at_all_but_changes_is_read_again() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 20, 30, 99])
 @pytest.mark.parametrize("whole", [{"refuses_whole": True}, {"knows_whole": False}, {}])
-def test_the_last_page_once_more_for_a_page_past_the_end_is_no_page_ignored(
+def test_the_last_page_unpaged_list_more_for_a_page_past_the_end_is_no_page_ignored(
     rows: int, whole: dict[str, Any]
 ) -> None:
     platform = listing(rows, headers=False, repeats_last=True, **whole)
@@ -180,7 +180,7 @@ def test_a_list_that_is_refused_whatever_the_size_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("error", [NotFound("status 404."), Transient("status 503.")])
-def test_only_another_size_helps_against_a_rejected_first_page(error: PageError) -> None:
+def test_only_another_size_helps_against_a_rejected_first_page(error: CampusError) -> None:
     paging = page_by_number()
     (first,) = next(paging)
     with pytest.raises(type(error)):
@@ -191,7 +191,7 @@ def test_only_another_size_helps_against_a_rejected_first_page(error: PageError)
     ("error", "goes_on"),
     [(REFUSED, True), (Transient("status 503."), True), (NotFound("status 404."), False)],
 )
-def test_all_rows_at_once_may_be_too_much_to_ask(error: PageError, goes_on: bool) -> None:
+def test_all_rows_at_once_may_be_too_much_to_ask(error: CampusError, goes_on: bool) -> None:
     paging = page_by_number(per_page=10)
     (first,) = next(paging)
     (unpaged,) = paging.send(PageAnswer(first, PageSeen(range(10), Pagination(1, 3, 10, 30))))
@@ -203,10 +203,10 @@ def test_all_rows_at_once_may_be_too_much_to_ask(error: PageError, goes_on: bool
 
 
 @pytest.mark.parametrize("error", [REFUSED, NotFound("status 404.")])
-def test_a_rejected_page_past_the_end_is_the_end(error: PageError) -> None:
+def test_a_rejected_page_past_the_end_is_the_end(error: CampusError) -> None:
     platform = listing(25, headers=False, knows_whole=False)
 
-    def answer(request: PageRequest) -> PageSeen | PageError:
+    def answer(request: PageRequest) -> PageSeen | CampusError:
         page = platform.answer(request)
         return page if page.keys else error
 
@@ -374,7 +374,7 @@ def test_without_headers_a_moving_list_ends_and_shows_no_row_that_never_was(
 
 def test_unpaged_takes_one_answer_for_all() -> None:
     platform = listing(70, headers=False, knows_per_page=False, clamp=10_000)
-    paging = page_once()
+    paging = page_unpaged_list(Capabilities(), "list")
     reading = read(paging, platform)
     [request] = reading.pages
     assert request.params == ()
@@ -384,7 +384,7 @@ def test_unpaged_takes_one_answer_for_all() -> None:
 @pytest.mark.parametrize("rows", [20, 21, 70])
 def test_unpaged_goes_on_by_pages_where_the_headers_say_that_there_are_more(rows: int) -> None:
     platform = listing(rows)
-    paging = page_once()
+    paging = page_unpaged_list(Capabilities(), "list")
     reading = read(paging, platform)
     assert reading.rows == list(range(rows))
     assert reading.outcome.complete
@@ -393,7 +393,7 @@ def test_unpaged_goes_on_by_pages_where_the_headers_say_that_there_are_more(rows
 
 
 def test_unpaged_has_no_other_way_to_ask() -> None:
-    paging = page_once()
+    paging = page_unpaged_list(Capabilities(), "list")
     (request,) = next(paging)
     with pytest.raises(Refused):
         paging.send(PageAnswer(request, REFUSED))

@@ -18,7 +18,7 @@ from campus.http.events import Event
 from campus.plan.members import NO_CLASS
 from campus.plan.units import MAX_IDS_LENGTH, SliceQuery, id_batches
 from campus.registry import RESOURCES
-from campus.sources.concurrent_units import GIVE_UP_AFTER
+from campus.sources.units import GIVE_UP_AFTER
 from tests.kits.platforms.stub_client import Params, Platform, load, load_assessments
 
 DOWN = Transient("status 500, after 8 attempts.")

@@ -10,7 +10,7 @@ from campus.decoding.page import batch_schema
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
 from campus.sources.gathered import Collector
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from simulator.process import RunningSimulator
 from tests.kits.platforms.in_process import client, platform
 
@@ -26,7 +26,7 @@ def read_classes(query: SliceQuery, **settings: Any) -> tuple[dict[int, dict[str
 
     async def read_them() -> None:
         async with client([ADMIN_CLASSES], **settings) as session:
-            await read(session, ADMIN_CLASSES, query, collector)
+            await read_slice(session, query, [collector])
 
     asyncio.run(read_them())
     rows = pa.Table.from_batches(batches, batch_schema(ADMIN_CLASSES.contract)).to_pylist()
@@ -100,7 +100,7 @@ def test_what_the_platform_does_not_take_is_asked_for_once() -> None:
         async def read_both() -> None:
             async with client([ADMIN_CLASSES]) as session:
                 for school_id in (SCHOOL, SCHOOL + 1):
-                    await read(session, ADMIN_CLASSES, SliceQuery(school_id), Collector(ADMIN_CLASSES))
+                    await read_slice(session, SliceQuery(school_id), [Collector(ADMIN_CLASSES)])
 
         asyncio.run(read_both())
         refused = [entry for entry in simulator.log() if entry["status"] == 422]

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from campus.account import Account
-from campus.decoding.nested import SPLITTERS, together_with
+from campus.decoding.nested import together_with
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, V1_DATA, ResourceSpec
-from campus.sources.concurrent_units import GIVE_UP_AFTER
 from campus.sources.gathered import Collector
-from campus.sources.slice import read, read_together
+from campus.sources.slice import read_slice
+from campus.sources.units import GIVE_UP_AFTER
 from tests.kits.platforms.in_process import client, platform
 from tests.kits.truth.v1_truth import Asked, truth
 
@@ -72,10 +72,7 @@ async def _read(session: Client, specs: Sequence[ResourceSpec], query: SliceQuer
     collectors = [Collector(spec, spec.name, batches[spec.name].append) for spec in specs]
     error = ""
     try:
-        if specs[0].name in SPLITTERS:
-            await read_together(session, query, *collectors)
-        else:
-            await read(session, specs[0], query, collectors[0])
+        await read_slice(session, query, collectors)
     except CampusError as raised:
         error = str(raised)
     return {
@@ -193,7 +190,7 @@ async def _admin_classes(**settings: Any) -> tuple[Collector, Found]:
     batches: list[pa.RecordBatch] = []
     collector = Collector(spec, "", batches.append)
     async with client([spec], **settings) as session:
-        await read(session, spec, SliceQuery(SCHOOL), collector)
+        await read_slice(session, SliceQuery(SCHOOL), [collector])
     rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
     return collector, Found(rows, "", {drift.kind for drift in collector.account.drift})
 

@@ -1,7 +1,7 @@
 """A night follows what it has noticed: after many changes of all kinds the tables equal the platform."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date
 from itertools import cycle
 from typing import Any
@@ -10,15 +10,12 @@ import duckdb
 import pytest
 
 from campus.plan.units import SliceQuery
-from campus.registry import ResourceSpec
 from loading import load_school
 from loading.freshness import freshness_rows
-from loading.slices.load_slice import Loader
-from loading.slices.strategies import Strategy
+from loading.slices.load_slice import Loader, SliceJob
 from pipelines.settings.options import AttendanceOptions
 from tests.kits.truth.attendance_truth import held, truth
 from tests.kits.worlds.world import Load, World, differences
-from warehouse.lake.tables import Slice
 from warehouse.load.logs.writer import standing_rows
 
 BASE, V1, ATTENDANCE = 'group:"base_data"', 'group:"v1"', 'group:"attendance"'
@@ -172,15 +169,15 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
     student = hand.members[first][0]["row"]["reflection_id"]
     hand.leave(hand.members[first][0])
 
-    follow = load_school.load_outdated_classes
+    follow = load_school.plan_outdated_classes
 
-    async def killed(loader: Loader, query: SliceQuery) -> Any:
+    def killed(loader: Loader, query: SliceQuery) -> Any:
         if query.semester_id == OVER:
             raise MemoryError("the machine stops here")
-        return await follow(loader, query)
+        return follow(loader, query)
 
     with monkeypatch.context() as patch:
-        patch.setattr(load_school, "load_outdated_classes", killed)
+        patch.setattr(load_school, "plan_outdated_classes", killed)
         assert night(school, select=BASE).problems
     assert differences(school, ["class_members"]) == {}
     assert differences(school, ["classes"]) != {}
@@ -206,19 +203,18 @@ def test_change_between_classes_and_members_is_followed(
     world = make_world("two_semesters", clock_ahead=ahead)
     assert night(world, select=BASE).problems == []
     hand = Hand(world)
-    load = Loader.load
+    load = Loader.load_slice
 
-    async def changed(
-        loader: Loader, slices: Mapping[ResourceSpec, Slice], strategy: Strategy, **options: Any
-    ) -> Any:
-        if [(spec.name, slice.semester_id) for spec, slice in slices.items()] == [("class_members", OVER)]:
+    async def changed(loader: Loader, job: SliceJob) -> Any:
+        slices = [(context.spec.name, context.slice.semester_id) for context in job.contexts]
+        if slices == [("class_members", OVER)]:
             first, second, *_ = hand.classes(OVER)
             hand.join(first, world.platform.insert("students", SCHOOL, name="新同学")["key"])
             hand.leave(hand.members[second][0], for_good=True)
-        return await load(loader, slices, strategy, **options)
+        return await load(loader, job)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loader, "load", changed)
+        patch.setattr(Loader, "load_slice", changed)
         assert night(world, select=BASE, full=True).problems == []
     assert differences(world, ["classes", "class_members"]) == {}
     assert night(world, select=BASE).problems == []

@@ -27,7 +27,7 @@ from campus.http.sending import transport
 from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES
 from campus.sources.gathered import Collector
-from campus.sources.slice import read
+from campus.sources.slice import read_slice
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
 from simulator.readings import Readings
@@ -244,7 +244,7 @@ async def _rows(client: Client, name: str, query: SliceQuery) -> list[Row]:
     batches: list[pa.RecordBatch] = []
     spec = RESOURCES[name]
     collector = Collector(spec, "", batches.append)
-    await read(client, spec, query, collector)
+    await read_slice(client, query, [collector])
     return list(pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist())
 
 

@@ -1,10 +1,11 @@
 """Requests by the real client, decoded as plain JSON."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import TornBody
 
@@ -18,5 +19,12 @@ def parse(body: bytes) -> Any:
         raise TornBody(str(error)) from None
 
 
-async def get(client: Client, path: str = PATH, **options: Any) -> Any:
-    return (await fetch(client, path, {}, **{"school_id": 101, "decode": parse, **options})).value
+async def get(
+    client: Client,
+    path: str = PATH,
+    school_id: int | None = 101,
+    decode: Callable[[bytes], Any] = parse,
+    scope: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
+    return (await Reader(client, school_id, scope, **options).fetch(path, {}, decode)).value

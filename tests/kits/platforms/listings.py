@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from campus.http.errors import Refused
+from campus.http.errors import CampusError, Refused
 from campus.http.pagination import Pagination
-from campus.paging import Outcome, PageAnswer, PageError, PageRequest, PageSeen, Paging
+from campus.paging import Outcome, PageAnswer, PageRequest, PageSeen, Paging
 
 REFUSED = Refused("status 422.", status=422)
 
@@ -105,7 +105,7 @@ class Driven:
 
 def drive(
     paging: Paging,
-    answer: Callable[[PageRequest], PageSeen | PageError],
+    answer: Callable[[PageRequest], PageSeen | CampusError],
     dice: random.Random | None = None,
     most: int = 2000,
 ) -> Driven:
@@ -136,7 +136,7 @@ def read(paging: Paging, listing: Listing, most: int = 2000) -> Driven:
 
     Raises Refused where the paging knows no other way to ask."""
 
-    def answer(request: PageRequest) -> PageSeen | PageError:
+    def answer(request: PageRequest) -> PageSeen | CampusError:
         try:
             return listing.answer(request)
         except Refused as error:
@@ -157,7 +157,7 @@ class Table:
     sorts: bool = True
     asked: list[PageRequest] = field(default_factory=list)
 
-    def answer(self, request: PageRequest) -> PageSeen | PageError:
+    def answer(self, request: PageRequest) -> PageSeen | CampusError:
         params = dict(request.params)
         self.asked.append(request)
         limit = int(params["limit"])

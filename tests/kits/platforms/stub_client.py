@@ -19,7 +19,7 @@ from campus.http.request import Response
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
 from campus.sources.gathered import Collector
-from campus.sources.slice import read, read_together
+from campus.sources.slice import read_slice
 
 Params = dict[str, str]
 
@@ -79,7 +79,7 @@ def load(
 ) -> tuple[list[dict[str, Any]], Account]:
     batches: list[pa.RecordBatch] = []
     collector = Collector(RESOURCES[name], "here", batches.append, listener)
-    asyncio.run(read(cast(Client, platform), RESOURCES[name], query, collector))
+    asyncio.run(read_slice(cast(Client, platform), query, [collector]))
     return table_of(name, batches), collector.account
 
 
@@ -89,6 +89,6 @@ def load_assessments(
     received: dict[str, list[pa.RecordBatch]] = {"assessments": [], "assessment_items": []}
     collectors = [Collector(RESOURCES[name], "here", received[name].append) for name in received]
     query = SliceQuery(101, 1, class_ids)
-    asyncio.run(read_together(cast(Client, Platform(answer)), query, *collectors))
+    asyncio.run(read_slice(cast(Client, Platform(answer)), query, collectors))
     assessments, items = (table_of(name, batches) for name, batches in received.items())
     return assessments, items, collectors[0].account, collectors[1].account

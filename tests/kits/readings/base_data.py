@@ -23,7 +23,7 @@ from campus.plan.units import SliceQuery
 from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from campus.registry.spec import DeletedRows
 from campus.sources.gathered import Collector
-from campus.sources.slice import read, read_together
+from campus.sources.slice import read_slice
 from simulator.process import RunningSimulator
 
 SCHOOL = 101
@@ -109,10 +109,7 @@ async def _read(client: Client, names: Iterable[str], query: SliceQuery) -> dict
     collectors = [Collector(RESOURCES[name], name, batches[name].append) for name in batches]
     error = ""
     try:
-        if len(collectors) == 2:
-            await read_together(client, query, *collectors)
-        else:
-            await read(client, collectors[0].spec, query, collectors[0])
+        await read_slice(client, query, collectors)
     except CampusError as raised:
         error = str(raised)
     return {

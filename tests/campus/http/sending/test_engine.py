@@ -16,7 +16,7 @@ import msgspec
 import pytest
 import uvloop
 
-from campus.fetch.answer import fetch
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable, Unconfirmed
 from campus.http.sending import transport
@@ -28,7 +28,7 @@ PATH = "/api/v3/klass/classes"
 
 
 async def get(client: Client) -> object:
-    return (await fetch(client, PATH, {}, school_id=101, decode=msgspec.json.decode)).value
+    return (await Reader(client, 101).fetch(PATH, {}, msgspec.json.decode)).value
 
 
 async def write(client: Client, method: str, *, repeatable: bool) -> None:
