@@ -7,17 +7,17 @@ import dagster as dg
 import uvloop
 from sqlalchemy.exc import SQLAlchemyError
 
-from assets.shared.drift_checks import report_drift, school_tables_of
-from assets.shared.partition_names import partitions_table
-from assets.shared.partitions import PARTITIONS, remove_unknown_partitions
-from assets.shared.resource_assets import (
+from assets.shared.load_kind import (
     asset_key,
     log_slice,
     platform_runtime,
     raise_failed,
     raw_asset,
-    slice_metadata,
+    report_drift,
+    school_tables_of,
 )
+from assets.shared.partition_names import partitions_table
+from assets.shared.partitions import PARTITIONS, remove_unknown_partitions
 from assets.shared.run_retention import delete_old_runs
 from campus.http.events import Event
 from campus.registry import (
@@ -102,7 +102,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
             loaded.slice.school_id, []
         )
         partitions = partitions_of(loaded.slice, semesters) if loaded.spec.name in PARTITIONED else []
-        log_slice(context, loaded, asset_key(loaded.spec.name), partitions, slice_metadata(loaded))
+        log_slice(context, loaded, partitions)
     new = {kind: len(change.added) for kind, change in changes.items()}
     names = partitions_table(results.semesters, results.v1_semesters, names_of(runtime.lake))
     yield dg.MaterializeResult(

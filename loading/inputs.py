@@ -5,7 +5,7 @@ The files are the truth: a load replaces the school's slice. A line that is refu
 reason, and the other lines load. A file that cannot be read, and a file that is gone, leave the rows as they
 were."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,6 +16,8 @@ from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
 from campus.registry import INTERVENTIONS, RESOURCES
 from campus.sources.gathered import Collector, Gathered
 from loading.connection.runtime import Runtime
+from loading.partition_keys import partitions_of
+from loading.run_results import Report, RunResults
 from loading.slices.commit import Loaded, commit_slice, fail_slice, guard_of, reading_of
 from loading.slices.slice_context import SliceContext
 from loading.slices.stage import open_stage
@@ -82,7 +84,24 @@ def has_inputs(runtime: Runtime) -> bool:
     return (runtime.home / FOLDER).exists() or _has_rows(runtime.lake)
 
 
-def load_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None:
+async def load_inputs(
+    runtime: Runtime,
+    cause: Cause,
+    semesters_of: Mapping[int, Sequence[int]],
+    names: Collection[str],
+    report: Report,
+) -> RunResults:
+    """Load the files of schools, as `Kind` loads. A school without a file has nothing to load."""
+    run = RunResults(problems=misplaced_files(runtime.home))
+    for school_id, semesters in semesters_of.items():
+        loaded = load_school_inputs(runtime, cause, school_id)
+        if loaded is not None:
+            report(loaded, partitions_of(loaded.slice, semesters), {})
+            run.loaded.append(loaded)
+    return run
+
+
+def load_school_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None:
     """Load the file of a school; None: there is none, and never was. A failure is an outcome."""
     context = SliceContext.of(runtime, cause, INTERVENTIONS, slice_of(INTERVENTIONS, school_id))
     try:

@@ -6,22 +6,25 @@ requests name are read from the lake, where the resources before it were just co
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
+from campus.fetch.collection import cancel
 from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.hidden_rows import has_open_status
 from campus.sources.slice import NamedRows
+from loading.connection.outage import connected
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
-from loading.run_results import RunResults
+from loading.partition_keys import partitions_of
+from loading.run_results import Report, RunResults
 from loading.slices.commit import Loaded
 from loading.slices.load_slice import Loader, Requested, SliceJob, slice_of_query
 from loading.slices.retained_rows import units_by_row
@@ -36,9 +39,9 @@ from loading.slices.skip_unchanged import (
 )
 from loading.slices.slice_context import SliceContext
 from loading.tables import TABLES, slice_of, values
-from warehouse.load.logs.load_log import slice_status, slice_statuses
+from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
 from warehouse.load.logs.write_log import bound_ids
-from warehouse.load.slice_reading import RequestedRows
+from warehouse.load.slice_reading import Cause, RequestedRows
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
 SEMESTERS_AT_A_TIME = 2
@@ -53,61 +56,70 @@ Plan = Generator[Sequence[SliceJob], Ended, None]
 
 
 async def load_schools(
-    loader: Loader,
+    runtime: Runtime,
+    cause: Cause,
     semesters_of: Mapping[int, Sequence[int]],
-    selected: Sequence[ResourceSpec],
-    report: Callable[[Loaded, Sequence[int]], None] | None = None,
+    names: Collection[str],
+    report: Report,
 ) -> RunResults:
     """Load resources of schools, one school after the other. Where the platform cannot be asked further, the
     slices in progress end, and the school halts.
 
     Args:
         semesters_of: The semesters of each school.
-        report: Takes each slice as soon as it is committed, with the semesters of its school."""
+        names: Of the resources.
+        report: Takes each slice as soon as it is committed."""
     run, finished = RunResults(), asyncio.Queue[asyncio.Task[list[Loaded]]]()
-    for school_id, semesters in semesters_of.items():
-        plan = plan_school(loader, school_id, semesters, selected)
-        in_flight: dict[asyncio.Task[list[Loaded]], SliceJob] = {}
-        halt: PlatformUnavailable | None = None
-        jobs = next(plan, ())
-        try:
-            while jobs or in_flight:
-                for job in jobs:
-                    task = asyncio.create_task(loader.load_slice(job))
-                    task.add_done_callback(finished.put_nowait)
-                    in_flight[task] = job
-                task = await finished.get()
-                job, jobs = in_flight.pop(task), ()
-                try:
-                    loaded = task.result()
-                except PlatformUnavailable as error:
-                    halt = halt or error
-                    continue
-                run.loaded += loaded
-                if report is not None:
+    specs = [spec for spec in RESOURCES.values() if spec.name in names]
+    done = committed(runtime.lake, cause.sync_id, semesters_of)
+    async with connected(runtime, [spec.scopes for spec in specs if spec.scopes]) as client:
+        loader = Loader(runtime, client, cause, done)
+        for school_id, semesters in semesters_of.items():
+            plan = plan_school(loader, school_id, semesters, specs)
+            in_flight: dict[asyncio.Task[list[Loaded]], SliceJob] = {}
+            halt: PlatformUnavailable | None = None
+            jobs = next(plan, ())
+            try:
+                while jobs or in_flight:
+                    for job in jobs:
+                        task = asyncio.create_task(loader.load_slice(job))
+                        task.add_done_callback(finished.put_nowait)
+                        in_flight[task] = job
+                    task = await finished.get()
+                    job, jobs = in_flight.pop(task), ()
+                    try:
+                        loaded = task.result()
+                    except PlatformUnavailable as error:
+                        halt = halt or error
+                        continue
+                    run.loaded += loaded
                     for result in loaded:
-                        report(result, semesters)
-                if halt is None:
-                    jobs = _next_jobs(plan, (job, loaded))
-        finally:
-            for task in in_flight:
-                task.cancel()
-            await asyncio.gather(*in_flight, return_exceptions=True)
-        if halt is not None:
-            run.halts.append(halt)
-        if loader.client.health.down:
-            break
+                        report(result, partitions_of(result.slice, semesters), {})
+                    if halt is None:
+                        jobs = _next_jobs(plan, (job, loaded))
+            finally:
+                await cancel(in_flight)
+            if halt is not None:
+                run.halts.append(halt)
+            if client.health.down:
+                break
     return run
 
 
 async def load_school(
-    loader: Loader, school_id: int, selected: Sequence[ResourceSpec], semesters: Sequence[int] = ()
+    loader: Loader, school_id: int, selected: Sequence[ResourceSpec], semester_id: int | None = None
 ) -> list[Loaded]:
-    """Load resources of one school. Raises PlatformUnavailable where the platform cannot be asked further."""
-    run = await load_schools(loader, {school_id: semesters}, selected)
-    for halt in run.halts:
-        raise halt
-    return run.loaded
+    """Load resources of one school, and of one semester at most, one slice after the other.
+
+    Raises PlatformUnavailable where the platform cannot be asked further."""
+    plan = plan_school(loader, school_id, [] if semester_id is None else [semester_id], selected)
+    jobs, loaded = next(plan, ()), list[Loaded]()
+    while jobs:
+        [job] = jobs
+        outcomes = await loader.load_slice(job)
+        loaded += outcomes
+        jobs = _next_jobs(plan, (job, outcomes))
+    return loaded
 
 
 def _next_jobs(plan: Plan, ended: Ended) -> Sequence[SliceJob]:

@@ -1,9 +1,13 @@
 """The results of a run that loads slices."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from campus.http.errors import PlatformUnavailable
 from loading.slices.commit import Loaded
+
+#: Takes a slice as soon as it is committed, with its partitions, and metadata beside its counts.
+Report = Callable[[Loaded, Iterable[str], Mapping[str, str | int]], None]
 
 
 @dataclass

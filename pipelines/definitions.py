@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets.loads import BASE_DATA, LOADS
 from assets.maintenance import lake_maintenance
 from assets.publication.models import model_assets, quality_sources
 from assets.publication.shards import district_asset, tables_asset
@@ -13,7 +14,6 @@ from assets.shared.dagster_private import AssetJob, print_warnings_only
 from loading.connection.runtime import Runtime
 from pipelines.automation.nightly import loads_after_discovery, nightly
 from pipelines.district.queues import FOR_BUILDS
-from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
 from pipelines.publication.after_loads import publish_after_loads
 from pipelines.publication.due_shards import shards_after_loads
@@ -40,7 +40,7 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
     )
     jobs = [
         dg.define_asset_job(
-            load.job,
+            load.name,
             # The checks that the load makes itself: those of the models read the published file.
             dg.AssetSelection.assets(load.assets).without_checks() | dg.AssetSelection.checks(load.assets),
             description=load.description,

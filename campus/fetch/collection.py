@@ -60,7 +60,7 @@ async def drive(
         requests = next(paging)
         while True:
             if len(requests) == 1 and (requests[0].alone or not in_flight):
-                await _cancel(in_flight)
+                await cancel(in_flight)
                 # A single request needs no task of its own.
                 request = requests[0]
                 page: Awaitable[PageSeen] = fetch_page(request)
@@ -84,11 +84,11 @@ async def drive(
         outcome: Outcome = end.value
         return outcome
     finally:
-        await _cancel(in_flight)
+        await cancel(in_flight)
 
 
-async def _cancel(in_flight: dict[asyncio.Task[PageSeen], PageRequest]) -> None:
-    """Cancel the requests in flight and forget them, once they have ended."""
+async def cancel(in_flight: dict[asyncio.Task[Any], Any]) -> None:
+    """Cancel tasks and forget them, once they have ended."""
     if in_flight:
         for task in in_flight:
             task.cancel()

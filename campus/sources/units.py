@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from campus.capabilities import Confirmation
+from campus.fetch.collection import cancel
 from campus.fetch.reader import Reader, Readings, drive_readings
 from campus.http.errors import CampusError, NotFound, Transient
 from campus.plan.units import Unit, changed_only, class_batch
@@ -100,9 +101,7 @@ async def read_units(
             done += 1
             sink.progress(done, total)
     finally:
-        for task in in_flight:
-            task.cancel()
-        await asyncio.gather(*in_flight, return_exceptions=True)
+        await cancel(in_flight)
     if empty and confirmation.contradicted:
         await read_units(reader, [unit for unit, _ in empty], rows_of, sink)
     else:

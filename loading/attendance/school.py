@@ -8,17 +8,21 @@ from campus.attendance.calendar import Calendar
 from campus.attendance.plan import AttendancePlan, is_whole_cheaper, plan_members, plan_weeks
 from campus.attendance.semester import Semester
 from campus.http.client import Client
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.registry import ATTENDANCE, RESOURCES
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of, weeks_of_night
+from loading.connection.outage import connected
 from loading.connection.runtime import Runtime
+from loading.partition_keys import partitions_of
+from loading.run_results import Report, RunResults
 from loading.slices.commit import Loaded, fail_slice
 from loading.slices.slice_context import SliceContext
 from loading.tables import TABLES, slice_of
-from warehouse.load.logs.load_log import slice_status, slice_statuses
+from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
 from warehouse.load.slice_reading import Cause
 
 #: The resources whose rows the requests name.
@@ -27,6 +31,34 @@ NO_CLASSES = "not asked for, since the classes of the semester could not be load
 
 #: A loaded week with its metadata.
 LoadedWeek = tuple[Loaded, Mapping[str, str | int]]
+
+
+async def load_weeks(
+    runtime: Runtime,
+    cause: Cause,
+    weeks_of: Mapping[int, Mapping[int, Sequence[int]]],
+    names: Collection[str],
+    report: Report,
+) -> RunResults:
+    """Load teaching weeks into both tables, whose rows come in the same answers, as `Kind` loads.
+
+    Args:
+        weeks_of: The weeks of each semester, by school."""
+    run = RunResults()
+    done = committed(runtime.lake, cause.sync_id, weeks_of)
+    async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
+        for school_id, semesters in weeks_of.items():
+            school = SchoolLoader(runtime, client, cause, school_id, done)
+            try:
+                for semester_id, weeks in semesters.items():
+                    async for loaded, metadata in school.load(semester_id, weeks):
+                        report(loaded, partitions_of(loaded.slice, ()), metadata)
+                        run.loaded.append(loaded)
+            except PlatformUnavailable as halt:
+                run.halts.append(halt)
+            if client.health.down:
+                break
+    return run
 
 
 class SchoolLoader:

@@ -5,7 +5,7 @@ A stop loses at most the segments in flight: a retry skips segments that its cau
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from campus.datasets.selection import SelectionError
@@ -16,9 +16,10 @@ from campus.http.events import Event, Listener
 from campus.registry import DATASETS
 from loading.connection.outage import connected
 from loading.connection.runtime import Runtime
-from loading.datasets.loader import DatasetLoader, LoadedSegment, last_updates
+from loading.datasets.loader import DatasetLoader, last_updates
 from loading.datasets.tables import dataset_spec, definitions_of
-from loading.run_results import RunResults
+from loading.partition_keys import segment_key
+from loading.run_results import Report, RunResults
 from loading.slices.commit import STORAGE_ERRORS, Loaded
 from loading.tables import slice_of
 from warehouse.load.logs.dataset_plans import read_plans
@@ -38,13 +39,10 @@ async def load_segments(
     runtime: Runtime,
     cause: Cause,
     segments: Mapping[int, Mapping[str, list[int]]],
-    on_loaded: Callable[[LoadedSegment], None],
+    names: Collection[str],
+    report: Report,
 ) -> RunResults:
-    """Load segments of datasets.
-
-    Args:
-        segments: By school and table of the dataset.
-        on_loaded: Takes each segment as soon as it is committed."""
+    """Load segments of datasets, as `Kind` loads. `segments`: by school and table of the dataset."""
     run = RunResults()
     loaded: dict[Job, Loaded] = {}
     async with connected(runtime, [DATASETS.scopes]) as client:
@@ -67,7 +65,8 @@ async def load_segments(
                 except PlatformUnavailable as halt:
                     run.halts.append(halt)
                     continue
-                on_loaded(segment)
+                key = segment_key(job.loader.school_id, segment.table, segment.segment)
+                report(segment.loaded, [key], segment.metadata)
                 loaded[job] = segment.loaded
                 finished[job.loader].append(segment.loaded)
                 if runtime.listener:

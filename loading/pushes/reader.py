@@ -69,8 +69,7 @@ async def read_targets(
 async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read:
     """Read a whole slice: of the school, or of its current semester."""
     semester_id = current_semester(loader.runtime.lake, school_id)
-    semesters = [] if semester_id is None else [semester_id]
-    return Read(tuple(await load_school(loader, school_id, [spec], semesters)))
+    return Read(tuple(await load_school(loader, school_id, [spec], semester_id)))
 
 
 async def _read_people(

@@ -1,8 +1,9 @@
 """Loads results of reports, report by report, with several results of a report at a time."""
 
 import asyncio
+import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 
 from campus.fetch.collection import run_together
 from campus.http.client import Client
@@ -17,7 +18,7 @@ from loading.connection.runtime import Runtime
 from loading.reports.loader import ReportLoader
 from loading.reports.plans import error_lines, requests_of
 from loading.reports.tables import Result, selections_of
-from loading.run_results import RunResults
+from loading.run_results import Report, RunResults
 from loading.slices.commit import Loaded
 from warehouse.load.logs.load_log import committed
 from warehouse.load.slice_reading import Cause
@@ -26,14 +27,12 @@ GONE = "neither the report nor what campus.yaml asks of it has this result any m
 # The platform computes a report when it is requested.
 RESULTS_AT_A_TIME = 4
 
-#: Takes the slices of a result as soon as they are committed: its records, and its fields if it has any.
-OnLoaded = Callable[[Result, ReportRequest, Sequence[Loaded]], None]
-
 
 async def load_results(
-    runtime: Runtime, cause: Cause, results: Sequence[Result], on_loaded: OnLoaded
+    runtime: Runtime, cause: Cause, results: Sequence[Result], names: Collection[str], report_slice: Report
 ) -> RunResults:
-    """Load results of reports. Skips results that the cause has committed."""
+    """Load results of reports, as `Kind` loads: records and fields, which come in the same answers, whichever
+    of them is named. Skips results that the cause has committed."""
     run = RunResults()
     done = committed(runtime.lake, cause.sync_id, {result.school_id for result in results})
     async with connected(runtime, [REPORT_FIELDS.scopes]) as client:
@@ -60,7 +59,7 @@ async def load_results(
                 loader.fail(result, GONE) for result in results_of_report if result.key not in requests
             ]
             offered = {result: requests[result.key] for result in results_of_report if result.key in requests}
-            await _load_report(loader, prefix, offered, run, on_loaded, runtime.listener)
+            await _load_report(loader, prefix, offered, run, report_slice, runtime.listener)
         run.problems = [line for by_report in errors.values() for line in error_lines(by_report)]
     return run
 
@@ -87,7 +86,7 @@ async def _load_report(
     prefix: str,
     requests: dict[Result, ReportRequest],
     run: RunResults,
-    on_loaded: OnLoaded,
+    report_slice: Report,
     listener: Listener | None,
 ) -> None:
     """Load results of one report."""
@@ -103,7 +102,13 @@ async def _load_report(
             except PlatformUnavailable as halt:
                 run.halts.append(halt)
                 return
-        on_loaded(result, request, loaded)
+        described = {
+            "label": request.query.label or "",
+            "parameters": json.dumps(request.params, ensure_ascii=False),
+        }
+        for slice_loaded in loaded:
+            is_fields = slice_loaded.spec is REPORT_FIELDS
+            report_slice(slice_loaded, [result.key], {} if is_fields else described)
         run.loaded += loaded
         finished.append(loaded[0])
         if listener:

@@ -1,16 +1,17 @@
 """The nightly schedule, and the sensor that requests a run per school after the discovery."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import dagster as dg
 
+from assets.loads import LOADS
 from assets.shared.dagster_private import AssetJob
+from assets.shared.load_kind import Kind, is_halted
 from assets.shared.partitions import SCHOOL_SEMESTERS, V1_SEMESTERS
-from assets.shared.resource_assets import is_halted
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.partition_keys import NO_SCHOOL, keys_by_school, school_of
 from pipelines.lake.opening import lake_of
-from pipelines.nights.loads import LOADS, Load
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
 from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
 from pipelines.runs.partition_selection import current_keys, due_keys, groups_of, night_tags
@@ -107,7 +108,7 @@ def _requests(
     tags = {SYNC_ID_TAG: discovery.tags.get(SYNC_ID_TAG, discovery.run_id), FULL_TAG: "false"}
     lake, whole_days = lake_of(settings), settings.options.incremental.whole_days
     due = {
-        load.job: keys_by_school(_due_semesters(instance, lake, load, schools, whole_days))
+        load.name: keys_by_school(_due_semesters(instance, lake, load, schools, whole_days))
         for load in LOADS
         if load.partitions in SEMESTERS
     }
@@ -123,7 +124,7 @@ def _requests(
 
 
 def _due_semesters(
-    instance: dg.DagsterInstance, lake: Lake, load: Load, schools: Sequence[int], whole_days: int
+    instance: dg.DagsterInstance, lake: Lake, load: Kind[Any], schools: Sequence[int], whole_days: int
 ) -> list[str]:
     """The semesters of these schools that a night loads."""
     keys = load.keys(instance, schools)

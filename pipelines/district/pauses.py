@@ -8,7 +8,7 @@ from functools import cached_property
 import dagster as dg
 from sqlalchemy import Engine, text
 
-from assets.shared.resource_assets import is_halted
+from assets.shared.load_kind import is_halted
 from pipelines.district.heartbeat_thread import CANCELED
 from pipelines.nights.failed_runs import failed_only_by_slices
 from pipelines.runs.instance import POSTGRES_URL

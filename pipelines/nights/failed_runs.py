@@ -8,12 +8,12 @@ from typing import Any
 
 import dagster as dg
 
+from assets.loads import LOADS
 from assets.shared.dagster_private import CHOSEN_ASSETS
-from assets.shared.resource_assets import SLICES_FAILED, is_halted
+from assets.shared.load_kind import SLICES_FAILED, is_halted
 from pipelines.automation.exports import EXPORTS, SITE_JOB
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.deliveries.automation import DELIVER
-from pipelines.nights.loads import LOADS
 from pipelines.nights.overtaken import is_overtaken
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import MORNING
@@ -25,7 +25,7 @@ from pipelines.runs.storage_failures import is_full, is_of_storage, store_messag
 from warehouse.age import STALE
 from warehouse.lake.tables import PLATFORM_ZONE
 
-LOAD_JOBS = {load.job for load in LOADS}
+LOAD_JOBS = {load.name for load in LOADS}
 #: The jobs whose failures only this module reports, and what repairs each.
 REMEDIES = {
     **dict.fromkeys([DISCOVERY, SCHOOL_NIGHT, *LOAD_JOBS], "campus sync loads what is lacking"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from assets.shared.resource_assets import is_halted
+from assets.shared.load_kind import is_halted
 from pipelines.runs.interrupted_runs import UNFINISHED
 from pipelines.runs.launchers import NEVER_STARTED_TAG, is_of_a_command
 

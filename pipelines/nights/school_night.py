@@ -9,21 +9,21 @@ from typing import Any
 
 import dagster as dg
 
+from assets.loads import ATTENDANCE, INPUTS, LOADS
 from assets.shared.dagster_private import log_check
-from assets.shared.resource_assets import is_halted
+from assets.shared.load_kind import Kind, is_halted, load_partitions
 from campus.http.events import Event
 from campus.registry import RESOURCES
 from loading.attendance.membership_changes import weeks_to_ask
 from loading.connection.runtime import FULL_TAG, Runtime
 from loading.inputs import has_inputs
 from loading.partition_keys import school_of
-from pipelines.nights.loads import ATTENDANCE, INPUTS, LOADS, Load
 from pipelines.runs.partition_selection import schools_in
 
 SCHOOL_NIGHT = "school_night"
 #: The loads by their steps. No step needs another step's success, so the UI draws no lines between them, and
 #: `campus ui` sorts them by name. The number gives the order.
-STEPS = {f"{number}_{load.job}": load for number, load in enumerate(LOADS, 1)}
+STEPS = {f"{number}_{load.name}": load for number, load in enumerate(LOADS, 1)}
 #: In the metadata of a step: how many partitions it had to load.
 PARTITION_COUNT = "partitions"
 
@@ -52,18 +52,18 @@ def night_config(
     the schools (attendance: all due keys). `assets`: loads only these assets."""
     steps: dict[str, dict[str, Any]] = {name: {} for name in STEPS}
     for name, load in STEPS.items():
-        if load.job in partitions:
-            steps[name]["partitions"] = list(partitions[load.job])
+        if load.name in partitions:
+            steps[name]["partitions"] = list(partitions[load.name])
         if assets is not None:
             chosen = sorted(load.assets.keys & set(assets))
             steps[name]["assets"] = [key.to_user_string() for key in chosen]
     return {"ops": {name: {"config": config} for name, config in steps.items()}}
 
 
-def _step(load: Load, priority: int) -> dg.OpDefinition:
+def _step(load: Kind[Any], priority: int) -> dg.OpDefinition:
     @dg.op(
         # The jobs have the plain names already; in a run the step has its number.
-        name=f"night_{load.job}",
+        name=f"night_{load.name}",
         description=load.description,
         pool="platform",
         required_resource_keys={"campus"},
@@ -83,23 +83,23 @@ def _step(load: Load, priority: int) -> dg.OpDefinition:
             return
         listener = context.resources.campus.listener
         if listener:
-            listener(Event("step", load.job, total=_reads(keys, assets)))
-        for result in load.step(context, keys, assets):
+            listener(Event("step", load.name, total=_reads(keys, assets)))
+        for result in load_partitions(load, context, keys, assets):
             log_check(context, _evaluation(result))
         if listener:
-            listener(Event("step", load.job, done=1))
+            listener(Event("step", load.name, done=1))
 
     return step
 
 
-def _assets(context: dg.OpExecutionContext, load: Load) -> set[dg.AssetKey]:
+def _assets(context: dg.OpExecutionContext, load: Kind[Any]) -> set[dg.AssetKey]:
     names = context.op_config.get("assets")
     if names is None:
         return set(load.assets.keys)
     return {dg.AssetKey.from_user_string(name) for name in names}
 
 
-def _keys(context: dg.OpExecutionContext, load: Load) -> Sequence[str]:
+def _keys(context: dg.OpExecutionContext, load: Kind[Any]) -> Sequence[str]:
     """The partitions that this step loads; none once an earlier step found the platform unavailable."""
     run = context.instance.get_run_by_id(context.run_id)
     if run is not None and is_halted(run.tags):
@@ -110,10 +110,10 @@ def _keys(context: dg.OpExecutionContext, load: Load) -> Sequence[str]:
     keys: Sequence[str] | None = context.op_config.get("partitions")
     if keys is None:
         keys = load.keys(context.instance, schools_in(tags) or runtime.school_ids)
-        if load.job == ATTENDANCE:
+        if load.name == ATTENDANCE:
             # Only now, since the earlier steps read which weeks exist.
             keys = weeks_to_ask(runtime, keys, full=tags.get(FULL_TAG) == "true")
-    return [] if load.job == INPUTS and not has_inputs(runtime) else keys
+    return [] if load.name == INPUTS and not has_inputs(runtime) else keys
 
 
 def _reads(keys: Sequence[str], assets: Collection[dg.AssetKey]) -> int:

@@ -10,15 +10,15 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from assets.loads import LOADS
 from assets.publication.models import PUBLISHED
 from assets.shared.dagster_private import show_on_timeline
-from assets.shared.resource_assets import is_halted
+from assets.shared.load_kind import is_halted
 from campus.http.events import Event
 from loading.connection.capabilities import forget_capabilities
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from loading.partition_keys import NO_SCHOOL, school_of
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
-from pipelines.nights.loads import LOADS
 from pipelines.nights.school_night import PARTITION_COUNT, SCHOOL_NIGHT, STEPS, night_config
 from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.runs.partition_selection import SCHOOL_TAG, groups_of, night_tags
@@ -187,7 +187,7 @@ def _ends_of_steps(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstan
     # The steps after a halted step load nothing, so the last step here is the halted one.
     halted = steps[-1] if _was_halted(result, instance) else None
     return [
-        JobEnd(STEPS[step].job, result.run_id, problems.get(step), halted=step == halted) for step in steps
+        JobEnd(STEPS[step].name, result.run_id, problems.get(step), halted=step == halted) for step in steps
     ]
 
 

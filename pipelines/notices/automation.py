@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from assets.shared import markdown
-from assets.shared.freshness import NIGHTLY
+from assets.shared.load_kind import NIGHTLY
 from pipelines.notices.sending import send_due_notice
 from pipelines.settings.settings import Settings
 from pipelines.status.report import Status, status_of

@@ -9,7 +9,7 @@ import dagster as dg
 import uvloop
 
 from assets.shared.dagster_private import AssetJob
-from assets.shared.resource_assets import platform_runtime
+from assets.shared.load_kind import platform_runtime
 from assets.shared.run_retention import ENDED
 from campus.registry import BASE_DATA
 from loading.connection.outage import connected

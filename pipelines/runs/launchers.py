@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import dagster as dg
 
-from assets.shared.resource_assets import HALTED_TAG
+from assets.shared.load_kind import HALTED_TAG
 from pipelines.district.queues import BUILD, PLATFORM_TAG, QUEUE_TAG, RETRY_FAILED_STEPS_TAG, TASK_TAG
 
 LAUNCHER_TAG = "campus/launched_by"

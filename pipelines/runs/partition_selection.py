@@ -1,6 +1,6 @@
 """Selects the partitions of a load, and groups them into runs."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 
 from loading.names import school_names
@@ -43,11 +43,6 @@ def schools_in(tags: Mapping[str, str]) -> list[int]:
 def school_in(tags: Mapping[str, str]) -> int:
     """The school of a run's first partition; NO_SCHOOL: the run has none."""
     return school_of(next((tags[tag] for tag in PARTITION_TAGS if tag in tags), ""))
-
-
-def keys_of_schools(keys: Sequence[str], school_ids: Collection[int] | None) -> list[str]:
-    """The keys of these schools; no `school_ids`: all keys."""
-    return [key for key in keys if not school_ids or school_of(key) in school_ids]
 
 
 def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 import uvloop
 
-from assets.shared.resource_assets import platform_runtime
+from assets.shared.load_kind import platform_runtime
 from campus.files.table_file import FileContent
 from pipelines.notices.notice import PLATFORM_QUOTE
 from pipelines.settings.settings import Settings, needs_school

@@ -9,7 +9,7 @@ from msgspec import structs
 from pydantic import Field
 
 from assets.shared import markdown
-from assets.shared.resource_assets import platform_runtime
+from assets.shared.load_kind import platform_runtime
 from campus.files.table_file import FileContent, table_in
 from loading.connection.runtime import Runtime
 from pipelines.settings.settings import Settings, needs_school

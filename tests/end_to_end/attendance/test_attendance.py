@@ -9,14 +9,14 @@ from unittest.mock import patch
 import dagster as dg
 import pytest
 
+from assets.loads import ATTENDANCE
+from assets.shared.load_kind import asset_key
 from assets.shared.partitions import ATTENDANCE_WEEKS
-from assets.shared.resource_assets import asset_key
 from campus.attendance.plan import SAMPLED_SESSIONS
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from loading.attendance import loader as attendance_loading
 from loading.partition_keys import week_key
 from pipelines.definitions import load_definitions
-from pipelines.nights.loads import ATTENDANCE
 from pipelines.resources import open_runtime
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START
 from pipelines.settings.options import AttendanceOptions

@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 
 from campus.files.table_file import TableError
-from loading.inputs import load_inputs, read_inputs
+from loading.inputs import load_school_inputs, read_inputs
 from loading.slices.commit import in_words
 from tests.kits.programs.command_line import campus
 from tests.kits.worlds.world import World
@@ -78,7 +78,7 @@ def problem(world: World, *, accept_vanished: bool = False) -> str:
     runtime, _ = world.opened_as_is()
     runtime = replace(runtime, guard=replace(runtime.guard, allowed=accept_vanished))
     cause = Cause(f"load-{next(world.numbers)}", "run", now())
-    ends = [load_inputs(runtime, cause, school) for school in (SCHOOL, OTHER)]
+    ends = [load_school_inputs(runtime, cause, school) for school in (SCHOOL, OTHER)]
     return in_words([end for end in ends if end is not None and end.status == "failed"])
 
 

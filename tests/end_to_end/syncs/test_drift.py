@@ -7,8 +7,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from assets.shared.drift_checks import NO_DRIFT
-from assets.shared.resource_assets import asset_key
+from assets.shared.load_kind import NO_DRIFT, asset_key
 from pipelines.cli.doctor import run_doctor
 from tests.kits.worlds.world import Load, World
 

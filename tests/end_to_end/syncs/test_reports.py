@@ -14,7 +14,7 @@ import duckdb
 import pytest
 import yaml
 
-from assets.reports import RECORDS
+from assets.loads import REPORT_RECORDS
 from assets.shared.partitions import REPORT_RESULTS
 from campus.http.client import Client
 from campus.http.config import ClientConfig
@@ -70,7 +70,8 @@ class Reports:
     def shown(self, partition: str) -> dict[str, Any]:
         """What Dagster shows of a result's last load."""
         [record] = self.world.instance.fetch_materializations(
-            dg.AssetRecordsFilter(asset_key=RECORDS, asset_partitions=[partition]), limit=1
+            dg.AssetRecordsFilter(asset_key=REPORT_RECORDS, asset_partitions=[partition]),
+            limit=1,
         ).records
         assert record.asset_materialization is not None
         return {name: value.value for name, value in record.asset_materialization.metadata.items()}

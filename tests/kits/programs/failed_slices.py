@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
-from assets.shared.resource_assets import raise_failed
+from assets.shared.load_kind import raise_failed
 from campus.registry import RESOURCES
 from loading.run_results import RunResults
 from loading.slices.commit import Loaded

@@ -9,14 +9,13 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from assets.datasets import RECORDS
+from assets.loads import DATASET_RECORDS, DATASETS
+from assets.shared.load_kind import asset_key
 from assets.shared.partitions import DATASET_SEGMENTS
-from assets.shared.resource_assets import asset_key
 from campus.decoding.definition import columns_of
 from loading.connection.runtime import SYNC_ID_TAG
 from loading.datasets.tables import definitions_of, planned_tables
 from pipelines.definitions import load_definitions
-from pipelines.nights.loads import DATASETS
 from pipelines.nights.sync import JobEnd
 from pipelines.resources import open_runtime
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START
@@ -65,7 +64,7 @@ def backfill(world: World, *keys: str) -> Load:
 def shown(world: World, partition: str) -> dict[str, Any]:
     """What Dagster shows of a segment's last load."""
     records = world.instance.fetch_materializations(
-        dg.AssetRecordsFilter(asset_key=RECORDS, asset_partitions=[partition]), limit=1
+        dg.AssetRecordsFilter(asset_key=DATASET_RECORDS, asset_partitions=[partition]), limit=1
     ).records
     metadata = records[0].asset_materialization
     assert metadata is not None

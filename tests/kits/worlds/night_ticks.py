@@ -33,7 +33,7 @@ class Tick:
 
     def partitions(self, job: str) -> list[list[str]]:
         """Which partitions of a load each run is asked for."""
-        [step] = [name for name, load in STEPS.items() if load.job == job]
+        [step] = [name for name, load in STEPS.items() if load.name == job]
         return [request.run_config["ops"][step]["config"]["partitions"] for request in self.requests]
 
 

@@ -10,14 +10,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from assets.base_data import ORDER
-from assets.datasets import RECORDS
+from assets.loads import ATTENDANCE, BASE_DATA, DATASET_RECORDS, DATASETS, ORDER, REPORT_RECORDS, REPORTS, V1
 from assets.publication.models import PUBLISHED
-from assets.reports import RECORDS as REPORT_RECORDS
 from assets.shared.dagster_private import CHOSEN_ASSETS
-from assets.shared.drift_checks import NO_DRIFT
+from assets.shared.load_kind import LOADED_WHOLE, NO_DRIFT, asset_key
 from assets.shared.partitions import HOW_TO_READ, PARTITIONS
-from assets.shared.resource_assets import LOADED_WHOLE, asset_key
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.registry import BASE_DATA as BASE_RESOURCES
 from campus.registry import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
@@ -26,7 +23,6 @@ from loading.partition_keys import school_of
 from loading.tables import TABLES
 from pipelines.automation.exports import EXPORTS, SITE_JOB
 from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH, build_definitions
-from pipelines.nights.loads import ATTENDANCE, BASE_DATA, DATASETS, REPORTS, V1
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import STATUS
 from pipelines.runs.partition_selection import SCHOOL_TAG
@@ -71,7 +67,7 @@ def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -
     nodes = {key: graph.get(key) for key in graph.get_all_asset_keys()}
     metadata = (*DATASET_METADATA, *REPORT_METADATA)
     resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *ATTENDANCE_RESOURCES, *metadata)
-    assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
+    assert {asset_key(spec.name) for spec in resources} | {DATASET_RECORDS, PUBLISHED} <= nodes.keys()
     groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups | {"discovery", "oneroster", "quality"}
     assert "default" not in {node.group_name for node in nodes.values()}
@@ -187,7 +183,7 @@ def test_what_each_night_makes_has_a_freshness_policy_and_nothing_else(definitio
     graph = definitions.resolve_asset_graph()
     dated = {key for key in graph.materializable_asset_keys if graph.get(key).freshness_policy}
     nightly = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *DATASET_METADATA, *REPORT_METADATA)
-    assert dated == {asset_key(spec.name) for spec in nightly} | {RECORDS, REPORT_RECORDS, STATUS}
+    assert dated == {asset_key(spec.name) for spec in nightly} | {DATASET_RECORDS, REPORT_RECORDS, STATUS}
 
 
 def test_each_check_of_the_models_and_of_the_loads_is_one_of_dagster(

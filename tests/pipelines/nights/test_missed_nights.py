@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from assets.loads import BASE_DATA
 from assets.shared.partitions import ATTENDANCE_WEEKS, PARTITIONS
 from loading.connection.runtime import SYNC_ID_TAG
 from pipelines.automation.exports import EXPORTS, SITE_JOB
@@ -18,7 +19,6 @@ from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.deliveries.automation import DELIVER
 from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
-from pipelines.nights.loads import BASE_DATA
 from pipelines.nights.overdue import Overdue, look_for_overdue
 from pipelines.nights.run_state import ALL_REQUESTED_TAG
 from pipelines.nights.school_night import SCHOOL_NIGHT

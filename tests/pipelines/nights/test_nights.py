@@ -7,15 +7,15 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.loads import ATTENDANCE, BASE_DATA, INPUTS, LOADS, V1
+from assets.shared.load_kind import LOADED_WHOLE, asset_key
 from assets.shared.partitions import SCHOOL_SEMESTERS
-from assets.shared.resource_assets import LOADED_WHOLE, asset_key
 from loading.connection.runtime import SYNC_ID_TAG
 from loading.partition_keys import partition_key, school_of
 from loading.tables import TABLES
 from pipelines.automation.nightly import SCHOOLS_PER_TICK
 from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH
 from pipelines.nights import run_state
-from pipelines.nights.loads import ATTENDANCE, BASE_DATA, INPUTS, LOADS, V1
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, RUN_KEY_TAG, awaits_load_requests
 from pipelines.nights.school_night import SCHOOL_NIGHT, STEPS
 from pipelines.publication import after_loads
@@ -231,7 +231,7 @@ def district(make_world: Callable[..., World]) -> World:
 def loaded(world: World, school_id: int) -> set[str]:
     """The loads of a school that Dagster shows partitions of."""
     return {
-        load.job
+        load.name
         for load in LOADS
         for key in load.assets.keys
         for partition in world.instance.get_materialized_partitions(key)
@@ -247,7 +247,7 @@ def test_a_load_that_fails_holds_up_neither_the_next_ones_nor_other_schools(dist
     assert [event.step_key for event in failed.all_events if event.is_step_failure] == ["1_base_data"]
     assert [record.step_key for record in failed.all_events if record.is_step_start] == list(STEPS)
     # No school keeps a file in the home.
-    everything = {load.job for load in LOADS} - {INPUTS}
+    everything = {load.name for load in LOADS} - {INPUTS}
     assert loaded(district, 101) == everything
     assert loaded(district, 102) == {BASE_DATA, V1}, "whose semesters the discovery has listed"
     assert carry_out(district, second).success

@@ -10,8 +10,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.shared.load_kind import HALTED_TAG, SLICES_FAILED, is_halted
 from assets.shared.partitions import ATTENDANCE_WEEKS, PARTITIONS, SCHOOL_SEMESTERS
-from assets.shared.resource_assets import HALTED_TAG, SLICES_FAILED, is_halted
 from loading.connection.outage import KNOWN_FOR, NOTE, known_since
 from loading.partition_keys import week_key
 from loading.tables import TABLES

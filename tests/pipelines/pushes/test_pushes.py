@@ -14,6 +14,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from assets.loads import BASE_DATA as BASE_DATA_JOB
 from campus.http.client import Client
 from campus.push.message import Push, PushedEvent
 from campus.registry import BASE_DATA
@@ -22,7 +23,6 @@ from loading.pushes import inbox as inboxes
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, open_inbox
 from loading.pushes.names import PushSettings
-from pipelines.nights.loads import BASE_DATA as BASE_DATA_JOB
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.pushes.automation import PUSHES, push_definitions
 from pipelines.resources import open_runtime

@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.shared.resource_assets import is_halted
+from assets.shared.load_kind import is_halted
 from pipelines.definitions import DISCOVERY, build_definitions
 from pipelines.runs.instance import open_instance
 from pipelines.settings.origin import NOTE, Origin, read_origin

@@ -8,8 +8,9 @@ import dagster as dg
 import pytest
 import uvloop
 
+from assets.loads import BASE_DATA
+from assets.shared.load_kind import asset_key
 from assets.shared.partitions import SCHOOL_SEMESTERS
-from assets.shared.resource_assets import asset_key
 from loading.discovery.listing import mistyped_schools
 from loading.partition_keys import school_of
 from loading.tables import TABLES
@@ -17,7 +18,6 @@ from pipelines.cli.actions.load import run_load
 from pipelines.cli.terminal.display import USAGE
 from pipelines.definitions import load_definitions
 from pipelines.lake.opening import lake_of
-from pipelines.nights.loads import BASE_DATA
 from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
 from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of

@@ -1,42 +1,43 @@
-"""Assets of the platform's resources: one asset a resource, in the order that the interface recommends.
+"""Kinds of loads: assets of the platform's resources, which one step loads together.
 
-The assets of a group are one step of a run. A step per asset would cost seconds each, and within one step the
-other slices go on after a failed slice. Each partition is logged as materialized when it commits.
+A step per asset would cost seconds each, and within one step the other slices go on after a failed slice.
+Each partition is logged as materialized when it commits.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any, Generic, TypeVar
 
 import dagster as dg
 import uvloop
 
 from assets.shared.dagster_private import CHOSEN_ASSETS, MessageFailure
-from assets.shared.drift_checks import NO_DRIFT, no_drift, no_drift_spec, report_drift, school_tables_of
-from assets.shared.freshness import NIGHTLY
 from assets.shared.partitions import read_partition_keys, with_key_format
 from campus.contracts.fields import fields
 from campus.http.errors import PlatformUnavailable
-from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
-from loading.connection.outage import connected
+from campus.http.events import Event
+from campus.registry import ResourceSpec
 from loading.connection.runtime import Runtime, cause_of, with_listener
-from loading.load_school import load_schools
 from loading.names import Names, names_of
-from loading.partition_keys import partitions_of, semesters_by_school
+from loading.partition_keys import school_of
 from loading.pushes.misses import measure_misses
-from loading.run_results import RunResults
+from loading.run_results import Report, RunResults
 from loading.slices.commit import Loaded, in_words
-from loading.slices.load_slice import Loader
 from loading.tables import TABLES
+from warehouse.age import STALE
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import DRIFT
-from warehouse.load.logs.drift import latest_drift
-from warehouse.load.logs.load_log import committed, traffic
+from warehouse.load.logs.drift import Difference, SchoolTable, in_lines, latest_drift, record_drift
+from warehouse.load.logs.load_log import traffic
 from warehouse.load.logs.writer import batched, standing_rows
 from warehouse.load.slice_reading import Cause
 
 LOADED_WHOLE = "loaded_whole"
+#: The asset of all datasets, and of all results of reports.
+RECORDS = "records"
+P = TypeVar("P")
 #: The slices that a check without a load names at most.
 MAX_SLICES = 50
 # On a run that ended since the platform could not be read any further.
@@ -44,11 +45,92 @@ HALTED_TAG = "campus/halted"
 #: Follows the number of failed slices in a run's failure. `pipelines.nights.failed_runs` looks for it.
 SLICES_FAILED = "failed; their rows stay as they were."
 
+NO_DRIFT = "no_drift"
+#: For assets that every night makes, even without changes. Attendance has no policy, since holidays have no
+#: weeks. The models and campus.duckdb have none, since they are made only after changes.
+NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=STALE)
+
 #: The context of a load: a step of assets, or a step of a school's night.
 StepContext = dg.AssetExecutionContext | dg.OpExecutionContext
-#: Loads partitions of some assets, given their keys and the keys of the assets, and yields the results of
-#: their checks. Raises dagster.Failure where a slice has failed.
-LoadStep = Callable[[StepContext, Sequence[str], Collection[dg.AssetKey]], Iterator[dg.AssetCheckResult]]
+
+
+@dataclass(frozen=True)
+class Kind(Generic[P]):
+    """A kind of load: assets that are loaded together, in a run of their own or in a school's night."""
+
+    #: Of the job, and of the group of assets.
+    name: str
+    description: str
+    partitions: dg.DynamicPartitionsDefinition
+    asset_specs: tuple[dg.AssetSpec, ...]
+    #: Parses the keys of partitions. Raises UnknownPartition.
+    parse: Callable[[Iterable[str]], P]
+    #: Loads partitions, of the assets with these names.
+    load: Callable[[Runtime, Cause, P, Collection[str], Report], Coroutine[Any, Any, RunResults]]
+    #: Estimated percentage of a school's first load; the times of loaded schools replace it.
+    share: float = 0.0
+    #: Loads from files, and sends no requests to the platform.
+    is_local: bool = False
+
+    @cached_property
+    def assets(self) -> dg.AssetsDefinition:
+        """The assets, each with the checks that it is whole and has not drifted."""
+
+        @dg.multi_asset(
+            name=f"load_{self.name}",
+            description=self.description,
+            specs=self.asset_specs,
+            check_specs=[
+                check(spec.key) for spec in self.asset_specs for check in (whole_spec, no_drift_spec)
+            ],
+            can_subset=len(self.asset_specs) > 1,
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            required_resource_keys={"campus"},
+            pool="platform",
+        )
+        def load(
+            context: dg.AssetExecutionContext,
+        ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[None]]:
+            # A run of checks alone loads nothing, and reports the last loads.
+            if context.selected_asset_keys:
+                yield from load_partitions(self, context, context.partition_keys, context.selected_asset_keys)
+                if context.job_name == CHOSEN_ASSETS:
+                    _log_partitions_without_rows(context)
+                yield from _outputs_for_other_steps(context)
+            else:
+                yield from _last_checks(context)
+
+        return load
+
+    def keys(self, instance: dg.DagsterInstance, schools: Collection[int] | None) -> list[str]:
+        """The existing partitions of these schools; None or empty: of all schools."""
+        keys = instance.get_dynamic_partitions(self.partitions.name or "")
+        return [key for key in keys if not schools or school_of(key) in schools]
+
+
+def load_partitions(
+    kind: Kind[P], context: StepContext, keys: Sequence[str], assets: Collection[dg.AssetKey]
+) -> Iterator[dg.AssetCheckResult]:
+    """Load partitions of some assets of a kind, and yield the results of their checks.
+
+    Raises dagster.Failure where a slice has failed."""
+    runtime: Runtime = context.resources.campus if kind.is_local else platform_runtime(context)
+    cause = cause_of(context.run.run_id, context.run.tags)
+    partitions = read_partition_keys(runtime.lake, keys, kind.parse)
+    names = [asset.path[-1] for asset in sorted(assets)]
+    with batched(runtime.lake):
+        run = uvloop.run(kind.load(runtime, cause, partitions, names, partial(log_slice, context)))
+    try:
+        measure_misses(runtime, cause, run.loaded)
+    except sqlite3.Error as error:
+        context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
+    new_drift = report_drift(runtime, cause, school_tables_of(run.loaded))
+    for asset in sorted(assets):
+        loaded = [result for result in run.loaded if _belongs_to(result.spec.name, asset)]
+        differences = [difference for difference in new_drift if _belongs_to(difference.resource, asset)]
+        yield loaded_whole(asset, loaded, run.problems)
+        yield no_drift(asset, differences)
+    raise_failed(context, run)
 
 
 def is_halted(tags: Mapping[str, str]) -> bool:
@@ -59,50 +141,6 @@ def is_halted(tags: Mapping[str, str]) -> bool:
 def asset_key(name: str) -> dg.AssetKey:
     """The asset of a raw table; dbt's sources have the same key."""
     return dg.AssetKey(["raw", name])
-
-
-def resource_assets(
-    name: str,
-    group: str,
-    specs: Sequence[ResourceSpec],
-    partitions: dg.PartitionsDefinition,
-    load_step: LoadStep,
-    after: Mapping[str, Sequence[str]] | None = None,
-) -> dg.AssetsDefinition:
-    """The assets of some resources, which `load_step` loads together for any schools and semesters.
-
-    Args:
-        after: By resource, the resources that are read before it."""
-    asset_specs = [_asset_spec(spec, group, partitions, (after or {}).get(spec.name, ())) for spec in specs]
-    return load_assets(name, asset_specs, load_step)
-
-
-def load_assets(
-    name: str, specs: Sequence[dg.AssetSpec], load_step: LoadStep, description: str | None = None
-) -> dg.AssetsDefinition:
-    """Assets that `load_step` loads together, each with the checks that it is whole and has not drifted."""
-
-    @dg.multi_asset(
-        name=name,
-        description=description,
-        specs=specs,
-        check_specs=[check(spec.key) for spec in specs for check in (whole_spec, no_drift_spec)],
-        can_subset=len(specs) > 1,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        required_resource_keys={"campus"},
-        pool="platform",
-    )
-    def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[None]]:
-        # A run of checks alone loads nothing, and reports the last loads.
-        if context.selected_asset_keys:
-            yield from load_step(context, context.partition_keys, context.selected_asset_keys)
-            if context.job_name == CHOSEN_ASSETS:
-                _log_partitions_without_rows(context)
-            yield from _outputs_for_other_steps(context)
-        else:
-            yield from _last_checks(context)
-
-    return load
 
 
 def _outputs_for_other_steps(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
@@ -144,9 +182,7 @@ def _last_checks(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckRes
 
 
 def _belongs_to(resource: str, asset: dg.AssetKey) -> bool:
-    """Whether an asset contains a lake table: a table of raw, or all datasets, or all results of reports."""
-    folder, name = asset.path
-    return resource == name if folder == "raw" else resource.startswith(f"{folder}.")
+    return asset_of(resource) == asset
 
 
 def _last_loaded_whole(asset: dg.AssetKey, rows: Sequence[Mapping[str, Any]]) -> dg.AssetCheckResult:
@@ -165,30 +201,6 @@ def _last_loaded_whole(asset: dg.AssetKey, rows: Sequence[Mapping[str, Any]]) ->
         description="" if rows else "Nothing of it was loaded yet.",
         metadata={"slices": len(rows), **dict(list(incomplete.items())[:MAX_SLICES])},
     )
-
-
-def load_resources(
-    specs: Sequence[ResourceSpec],
-    context: StepContext,
-    keys: Sequence[str],
-    assets: Collection[dg.AssetKey],
-) -> Iterator[dg.AssetCheckResult]:
-    """Load semesters of schools, of the resources in `specs` that are among the assets."""
-    runtime = platform_runtime(context)
-    cause = cause_of(context.run.run_id, context.run.tags)
-    selected = [spec for spec in specs if asset_key(spec.name) in assets]
-    with batched(runtime.lake):
-        run = uvloop.run(_load_all(context, runtime, cause, keys, selected))
-    try:
-        measure_misses(runtime, cause, run.loaded)
-    except sqlite3.Error as error:
-        context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
-    new_drift = report_drift(runtime, cause, school_tables_of(run.loaded))
-    for spec in selected:
-        asset = asset_key(spec.name)
-        yield loaded_whole(asset, (loaded for loaded in run.loaded if loaded.spec.name == spec.name))
-        yield no_drift(asset, [difference for difference in new_drift if difference.resource == spec.name])
-    raise_failed(context, run)
 
 
 def platform_runtime(context: StepContext) -> Runtime:
@@ -213,16 +225,6 @@ def raise_failed(context: StepContext, run: RunResults) -> None:
     lines = dict.fromkeys([*map(str, run.halts), *run.problems, *messages])
     if lines:
         raise MessageFailure("\n".join(lines))
-
-
-def _asset_spec(
-    spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition, after: Sequence[str]
-) -> dg.AssetSpec:
-    semesters = V1_SEMESTERS if spec.is_v1 else SEMESTERS
-    first = SCHOOLS if spec.lists_semesters else semesters
-    parent = spec.embedded_in or spec.child_of or spec.fields_from
-    names = [*after, parent] if parent else after or [first.name]
-    return raw_asset(spec, group, [asset_key(name) for name in dict.fromkeys(names)], partitions)
 
 
 def raw_asset(
@@ -253,54 +255,32 @@ def raw_asset(
     )
 
 
-async def _load_all(
-    context: StepContext,
-    runtime: Runtime,
-    cause: Cause,
-    keys: Sequence[str],
-    selected: Sequence[ResourceSpec],
-) -> RunResults:
-    semesters_of = read_partition_keys(runtime.lake, keys, semesters_by_school)
-    done = committed(runtime.lake, cause.sync_id, semesters_of)
-    scopes = [spec.scopes for spec in selected if spec.scopes]
-    async with connected(runtime, scopes) as client:
-        loader = Loader(runtime, client, cause, done)
-        return await load_schools(loader, semesters_of, selected, partial(log_resource, context))
-
-
-def log_resource(
-    context: StepContext,
-    loaded: Loaded,
-    semesters: Sequence[int] = (),
-    metadata: Mapping[str, str | int] | None = None,
-) -> None:
-    """Log the outcome of a resource's slice to Dagster, as soon as the slice is committed.
-
-    Args:
-        semesters: The semesters whose partitions a slice of a whole school belongs to.
-        metadata: Added to the metadata of the slice."""
-    partitions = partitions_of(loaded.slice, semesters)
-    shown = slice_metadata(loaded) | dict(metadata or {})
-    log_slice(context, loaded, asset_key(loaded.spec.name), partitions, shown)
-
-
 def log_slice(
     context: StepContext,
     loaded: Loaded,
-    asset: dg.AssetKey,
     partitions: Iterable[str],
-    metadata: Mapping[str, str | int],
+    metadata: Mapping[str, str | int] | None = None,
 ) -> None:
-    """Log the outcome of a slice. Unless the slice failed, log partitions of an asset as materialized."""
+    """Log the outcome of a slice to Dagster, as soon as the slice is committed. Unless the slice failed, log
+    partitions of its asset as materialized. `metadata`: added to that of the slice."""
     label = f"{loaded.spec.name} {loaded.slice}"
     if loaded.status == "failed":
         context.log.error(f"{label} failed: {loaded.message}")
         return
     context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
     names = _names(context.resources.campus.lake, cause_of(context.run.run_id, context.run.tags).sync_id)
+    of_slice = slice_metadata(loaded) | dict(metadata or {})
     for partition in partitions:
-        shown = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **metadata}
-        context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=shown))
+        shown = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **of_slice}
+        context.log_event(
+            dg.AssetMaterialization(asset_of(loaded.spec.name), partition=partition, metadata=shown)
+        )
+
+
+def asset_of(resource: str) -> dg.AssetKey:
+    """The asset that contains a lake table: a table of raw, or all datasets, or all results of reports."""
+    folder, dot, _ = resource.partition(".")
+    return dg.AssetKey([folder, RECORDS]) if dot else asset_key(resource)
 
 
 @lru_cache(maxsize=1)
@@ -352,4 +332,40 @@ def loaded_whole(
         passed=not incomplete and not problems,
         severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
         metadata={f"{result.spec.name} {result.slice}": result.message for result in incomplete},
+    )
+
+
+def report_drift(runtime: Runtime, cause: Cause, tables: Iterable[SchoolTable]) -> list[Difference]:
+    """Record the drift of tables that a run has loaded. Reports and returns the new differences."""
+    new_drift = record_drift(runtime.lake, set(tables), cause.sync_id, cause.started_at)
+    for line in in_lines(new_drift):
+        if runtime.listener:
+            runtime.listener(Event("drift", line))
+    return new_drift
+
+
+def school_tables_of(results: Iterable[Loaded]) -> set[SchoolTable]:
+    """The tables, by school, to which a run has committed rows."""
+    return {(loaded.spec.name, loaded.slice.school_id) for loaded in results if loaded.outcome is not None}
+
+
+def no_drift_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
+    """The spec of the check `no_drift` of an asset."""
+    return dg.AssetCheckSpec(
+        NO_DRIFT,
+        asset=asset,
+        description="This sync found no new difference from the contract, besides fields and values that the "
+        "contract does not name and that came with the first load. quality.differences lists all present "
+        "differences.",
+    )
+
+
+def no_drift(asset: dg.AssetKey, new_drift: Sequence[Difference]) -> dg.AssetCheckResult:
+    """The result of the check `no_drift` of an asset."""
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=NO_DRIFT,
+        passed=all(difference.is_expected for difference in new_drift),
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"new": dg.MetadataValue.text("\n".join(in_lines(new_drift)))} if new_drift else {},
     )
