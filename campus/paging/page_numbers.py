@@ -199,7 +199,7 @@ class _NumberedList:
             if verdict is None:
                 verdict = yield from self._ask_unpaged_after(pass_, number)
                 # Other boundaries than before, of the size that pages really have.
-                real_size = pass_.longest or self.page_size
+                real_size = pass_.seen.longest or self.page_size
                 size = real_size - number * max(1, real_size // 10)
                 size = size if size >= 1 else real_size + number
                 number += 1
@@ -274,7 +274,7 @@ class _NumberedList:
         the platform has sent wrong empty answers before."""
         if page.keys:
             return False
-        if (self.total or 0) > (number - 1) * (pass_.longest or pass_.size):
+        if (self.total or 0) > (number - 1) * (pass_.seen.longest or pass_.size):
             needed = self.confirmation.needed(is_unusual=True)
         else:
             needed = WHEN_UNUSUAL if self.confirmation.contradicted else 0
@@ -294,7 +294,7 @@ class _NumberedList:
         return (yield from self._ask_unpaged())
 
     def _may_ask_unpaged(self, pass_: Pass) -> bool:
-        rows = len(pass_.keys) if self.total is None else self.total
+        rows = len(pass_.seen.keys) if self.total is None else self.total
         return not self.has_asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
 
     def _ask_unpaged(self) -> Part[Verdict | None]:

@@ -22,6 +22,64 @@ MOST_PAGES = 100_000
 
 
 @dataclass(slots=True)
+class SeenRows:
+    """The rows of a pass so far, by the order in which its pages came.
+
+    A page with the rows of the page before is put off where it may be that page again: the next page with
+    other rows shows that it was a page of its own."""
+
+    # Identical rows are different rows: the rows have no key.
+    keep_duplicates: bool
+    keys: set[Hashable] = field(default_factory=set)
+    requests: set[PageRequest] = field(default_factory=set)
+    # Rows of the longest page.
+    longest: int = 0
+    # The rows of the last page that was not put off.
+    last_page: list[Hashable] = field(default_factory=list)
+    # Requests whose pages are put off.
+    put_off: list[PageRequest] = field(default_factory=list)
+    # Pages in a row without a new row.
+    stale_pages: int = 0
+    # Pages in a row without a new kind of row.
+    familiar_pages: int = 0
+    has_empty_page: bool = False
+    # Each page had the rows of the page before.
+    are_pages_alike: bool = True
+    _occurrences: Counter[Hashable] = field(default_factory=Counter)
+
+    def put_page_off(self, request: PageRequest) -> None:
+        """Put off a page that has the rows of the last page."""
+        self.put_off.append(request)
+        self.stale_pages += 1
+
+    def add_page(self, request: PageRequest | None, keys: Sequence[Hashable]) -> None:
+        """Add a page, and before it the pages that were put off. request: None where the platform rejects the
+        page, which then has no rows."""
+        rows_before = len(self.keys)
+        for page in self.put_off:
+            self._add_rows(page, self.last_page)
+        self.put_off.clear()
+        self.are_pages_alike = self.are_pages_alike and (not self.requests or list(keys) == self.last_page)
+        self.last_page = list(keys)
+        if request is not None:
+            self._add_rows(request, keys)
+        self.longest = max(self.longest, len(keys))
+        self.stale_pages = 0 if len(self.keys) > rows_before else self.stale_pages + 1
+        self.has_empty_page = self.has_empty_page or not keys
+
+    def _add_rows(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
+        self.requests.add(request)
+        is_familiar = all(key in self._occurrences for key in keys)
+        self.familiar_pages = self.familiar_pages + 1 if is_familiar else 0
+        self.keys.update(numbered(keys, self._occurrences) if self.keep_duplicates else keys)
+
+    @property
+    def ends_in_identical_rows(self) -> bool:
+        """The last pages are full of one and the same row, which may be any number of rows."""
+        return bool(self.put_off) and len(self.last_page) == self.longest and len(set(self.last_page)) == 1
+
+
+@dataclass(slots=True)
 class Pass:
     """Pages 1, 2, ... of one size: which to request next, which rows they had, and whether they agree.
 
@@ -32,24 +90,15 @@ class Pass:
     keep_duplicates: bool = False
     # The platform rejected pages of a size that no pass before had.
     is_only_size: bool = False
-    keys: set[Hashable] = field(default_factory=set)
     totals: set[int | None] = field(default_factory=set)
-    requests: set[PageRequest] = field(default_factory=set)
-    # Rows of the longest page.
-    longest: int = 0
+    seen: SeenRows = field(init=False)
     _next: int = 2
     _last: int = 1
     _in_flight: int = 1
     _first_total: int | None = None
-    # Pages in a row without a new row, and without a new kind of row.
-    _stale: int = 0
-    _familiar: int = 0
-    _empty_pages: int = 0
-    _occurrences: Counter[Hashable] = field(default_factory=Counter)
-    _previous_keys: list[Hashable] = field(default_factory=list)
-    # Requests whose pages had the rows of the page before, and may be that page again.
-    _repeats: list[PageRequest] = field(default_factory=list)
-    _same_pages: bool = True
+
+    def __post_init__(self) -> None:
+        self.seen = SeenRows(self.keep_duplicates)
 
     def take_pages(self) -> range:
         """Return the numbers of the pages to request now; each number is returned once."""
@@ -63,44 +112,25 @@ class Pass:
         """Add the answer to a request for one page."""
         self._in_flight -= 1
         self.totals.add(page.total)
-        if self._is_repeat(page):
+        if self._may_be_repeat(page):
             # More rows like those before, or the last page in place of one past the end: the next page tells.
-            self._repeats.append(request)
-            self._stale += 1
+            self.seen.put_page_off(request)
         else:
-            self._add(request, page.keys)
+            self.seen.add_page(request, page.keys)
         self._move_end(page)
 
     def add_refusal(self) -> None:
         """Add a page that the platform rejects: an empty page without a total."""
         self._in_flight -= 1
         self.totals.add(None)
-        self._add(None, ())
+        self.seen.add_page(None, ())
         self._move_end(PageSeen(()))
 
-    def _is_repeat(self, page: PageSeen) -> bool:
+    def _may_be_repeat(self, page: PageSeen) -> bool:
         """Without keys and counts, the same rows once more need not be other rows."""
         if not self.keep_duplicates or page.pagination is not None:
             return False
-        return len(page.keys) > 0 and list(page.keys) == self._previous_keys
-
-    def _add(self, request: PageRequest | None, keys: Sequence[Hashable]) -> None:
-        rows_before = len(self.keys)
-        for repeat in self._repeats:
-            self._add_rows(repeat, self._previous_keys)
-        self._repeats.clear()
-        self._same_pages = self._same_pages and (not self.requests or list(keys) == self._previous_keys)
-        self._previous_keys = list(keys)
-        if request is not None:
-            self._add_rows(request, keys)
-        self.longest = max(self.longest, len(keys))
-        self._stale = 0 if len(self.keys) > rows_before else self._stale + 1
-        self._empty_pages += not keys
-
-    def _add_rows(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
-        self.requests.add(request)
-        self._familiar = 0 if any(key not in self._occurrences for key in keys) else self._familiar + 1
-        self.keys.update(numbered(keys, self._occurrences) if self.keep_duplicates else keys)
+        return len(page.keys) > 0 and list(page.keys) == self.seen.last_page
 
     def _move_end(self, page: PageSeen) -> None:
         """Move the last page to where this answer counts it, or by one page where it counts nothing."""
@@ -115,18 +145,18 @@ class Pass:
     def _last_by_total(self, total: int, headers: Pagination) -> int:
         if self._first_total is None:
             self._first_total = total
-        real_size = self.longest or self.size
+        real_size = self.seen.longest or self.size
         pages = headers.page_count or _page_count(total, headers.per_page or real_size)
-        if self._in_flight == 0 and self._next > max(self._last, pages) and len(self.keys) < total:
+        if self._in_flight == 0 and self._next > max(self._last, pages) and len(self.seen.keys) < total:
             # All is read and rows are missing: pages may be shorter than the platform says.
-            pages = max(self._next, _page_count(total, real_size)) if self._stale == 0 else pages
+            pages = max(self._next, _page_count(total, real_size)) if self.seen.stale_pages == 0 else pages
         # A list that grows faster than it is read still ends.
         return min(pages, 2 * _page_count(self._first_total, real_size) + MOST_STALE_COUNTED)
 
     @property
     def is_over(self) -> bool:
         """No page is left to request, or further pages are pointless."""
-        if self._stale >= MOST_STALE_COUNTED or self.is_endless:
+        if self.seen.stale_pages >= MOST_STALE_COUNTED or self.is_endless:
             return True
         return self._in_flight == 0 and self._next > self._last
 
@@ -143,37 +173,29 @@ class Pass:
     @property
     def _has_more_uncounted(self) -> bool:
         """There may be another page, as far as the rows tell."""
-        if not self.is_uncounted or self._stale >= MOST_STALE_UNCOUNTED:
+        if not self.is_uncounted or self.seen.stale_pages >= MOST_STALE_UNCOUNTED:
             return False
         return self.keep_duplicates or not self.ignores_page
 
     @property
     def is_endless(self) -> bool:
         """Without keys and counts, page after page has rows like those before, and none is the last."""
-        return self.keep_duplicates and self.is_uncounted and self._familiar >= MOST_FAMILIAR
+        return self.keep_duplicates and self.is_uncounted and self.seen.familiar_pages >= MOST_FAMILIAR
 
     @property
     def ignores_page(self) -> bool:
         """Each page had the rows of the first page again."""
-        pages = len(self.requests) + len(self._repeats)
-        same = self._same_pages if self.keep_duplicates else len(self.keys) == self.longest
-        return pages > 1 and same and self.longest > 0 and self._empty_pages == 0
+        seen = self.seen
+        pages = len(seen.requests) + len(seen.put_off)
+        are_same = seen.are_pages_alike if self.keep_duplicates else len(seen.keys) == seen.longest
+        return pages > 1 and are_same and seen.longest > 0 and not seen.has_empty_page
 
     @property
     def is_conclusive(self) -> bool:
-        """Another pass with the same rows proves something."""
-        return not self.ignores_page and not self._ends_in_identical_rows
-
-    @property
-    def ends_in_repeats(self) -> bool:
-        """The last pages had the rows of the page before again."""
-        return bool(self._repeats)
-
-    @property
-    def _ends_in_identical_rows(self) -> bool:
-        """The last pages are full of one and the same row, which may be any number of rows."""
-        is_full = len(self._previous_keys) == self.longest and (self.longest > 1 or self.size == 1)
-        return self.ends_in_repeats and is_full and len(set(self._previous_keys)) == 1
+        """Another pass with the same rows proves something. Pages full of one row prove nothing, unless one
+        row may be a whole page."""
+        ends_in_identical = self.seen.ends_in_identical_rows and (self.seen.longest > 1 or self.size == 1)
+        return not self.ignores_page and not ends_in_identical
 
 
 class Occurrence(NamedTuple):

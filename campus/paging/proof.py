@@ -85,11 +85,11 @@ class Proof:
         if pass_.is_endless:
             # Each row may have come any number of times, so no row counts.
             return Verdict(NO_ROWS, False, "the pages go on without an end: their order seems to change")
-        weak_sizes = {pass_.longest} if pass_.ends_in_repeats else set()
+        weak_sizes = {pass_.seen.longest} if pass_.seen.put_off else set()
         if (self._keep_duplicates or pass_.is_uncounted) and not pass_.is_only_size:
             weak_sizes.add(pass_.size)
-        keys = counted(pass_.keys, pass_.total).keys
-        rows = RowSet(keys, frozenset(pass_.requests), pass_.is_conclusive, weak_sizes)
+        keys = counted(pass_.seen.keys, pass_.total).keys
+        rows = RowSet(keys, frozenset(pass_.seen.requests), pass_.is_conclusive, weak_sizes)
         is_confirmed = any(rows.proves(earlier) for earlier in self._readings)
         self._readings.append(rows)
         if is_confirmed and (pass_.is_uncounted or pass_.total == len(rows.keys)):
