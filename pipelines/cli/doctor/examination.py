@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
-from loading.connection.capabilities import forget_capabilities
+from loading.connection.capabilities import forget_capabilities, read_capabilities
 from loading.discovery.listing import MAX_IDS
-from pipelines.cli.doctor.capabilities import examine_capabilities
-from pipelines.cli.doctor.files import examine_files
-from pipelines.cli.doctor.findings import Finding, unavailable
-from pipelines.cli.doctor.identity import examine_identity_numbers
-from pipelines.cli.doctor.pushes import examine_pushes
+from pipelines.cli.doctor.home import (
+    examine_files,
+    examine_identity_numbers,
+    examine_lake,
+    examine_services,
+    examine_store,
+)
+from pipelines.cli.doctor.probes import Finding, unavailable
+from pipelines.cli.doctor.pushes_and_writes import examine_inbox, examine_pushes, examine_writes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
-from pipelines.cli.doctor.services import examine_lake, examine_services, examine_store
-from pipelines.cli.doctor.writes import examine_inbox, examine_writes
 from pipelines.cli.terminal.display import console, print_line
 from pipelines.lake.opening import lake_without_check
 from pipelines.resources import open_platform
@@ -205,3 +208,31 @@ def _skew(seconds: float | None) -> Finding:
         f"The platform's clock is {abs(seconds):,.0f} s {direction} this machine's: correct the wrong clock "
         "(NTP).",
     )
+
+
+REDISCOVER = (
+    "After campus doctor --rediscover, the next sync discovers this again; else that happens once a week."
+)
+NOT_KNOWN = (
+    "Whether the platform differs from the specification is not known yet: the next campus sync finds out."
+)
+
+
+def examine_capabilities(home: Path, base_url: str, *, is_discovered: bool) -> Finding:
+    """How the platform differs from the interface specification. `is_discovered`: a sync has looked at it."""
+    capabilities, _ = read_capabilities(home, base_url)
+    differences = []
+    if capabilities.page_size is not None:
+        differences.append(f"sends at most {capabilities.page_size} rows a page")
+    if capabilities.prefix is not None:
+        differences.append(f"has datasets and reports under {capabilities.prefix}")
+    for rejection in sorted(capabilities.lasting):
+        value = f"={rejection.value}" if rejection.value else ""
+        differences.append(f"rejects {rejection.parameter}{value} for {rejection.path}")
+    if capabilities.confirmation.contradicted:
+        differences.append("sent an empty answer today that a later answer contradicted")
+    if not differences and not is_discovered:
+        return Finding(None, NOT_KNOWN)
+    if not differences:
+        return Finding(True, "Earlier syncs found no difference between the platform and the specification.")
+    return Finding(True, f"The platform, as earlier syncs found it: {'; '.join(differences)}. {REDISCOVER}")

@@ -1,4 +1,4 @@
-"""Probes a resource with one small request."""
+"""Findings, and probes of a resource by one small request."""
 
 import json
 from dataclasses import dataclass
@@ -8,14 +8,45 @@ from typing import Any
 from campus.decoding.nested import as_rows
 from campus.fetch.reader import Reader
 from campus.http.client import Client
-from campus.http.errors import CampusError, NotFound, Refused, TornBody, UnexpectedAnswer
+from campus.http.errors import (
+    ASK_OPERATOR,
+    CampusError,
+    NotFound,
+    PlatformUnavailable,
+    Refused,
+    TornBody,
+    UnexpectedAnswer,
+)
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import SEMESTERS, V1_SEMESTERS, ResourceSpec
-from pipelines.cli.doctor.findings import Finding, refused
 from pipelines.resources import term_types
 from pipelines.settings.settings import Settings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check."""
+
+    #: Whether the check passed; None: neither right nor wrong.
+    good: bool | None
+    #: What was found, and what to do.
+    text: str
+    #: The resource that answered, in a finding with nothing else to say.
+    resource: str | None = None
+
+
+def refused(label: str, error: CampusError) -> Finding:
+    """The finding about a request that failed."""
+    return Finding(False, f"{label}: {error}{'' if error.advice else f' {ASK_OPERATOR}'}")
+
+
+def unavailable(halt: PlatformUnavailable) -> Finding:
+    """The finding about a platform, or a school of it, that cannot be read."""
+    again = " See that the platform is up, then run campus doctor again." if halt.outage else ""
+    return Finding(False, f"{halt}{again}")
+
 
 FIRST_ROWS = {names: {names.page: "1", names.per_page: "5"} for names in (V1_NAMES, V3_NAMES)}
 PAGE_PARAMETERS = frozenset(name for params in FIRST_ROWS.values() for name in params)

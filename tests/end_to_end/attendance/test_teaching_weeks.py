@@ -36,7 +36,7 @@ def clock() -> Iterator[None]:
         for place in (
             "loading.discovery.semesters",
             "loading.attendance.weeks",
-            "pipelines.cli.doctor.semesters",
+            "pipelines.cli.doctor.schools",
         ):
             stack.enter_context(patch(f"{place}.now", lambda: datetime(2024, 11, 15, 20)))
         yield

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from assets.publication.models import is_published
-from pipelines.cli.doctor.files import examine_files
+from pipelines.cli.doctor.home import examine_files
 from pipelines.resources import attendance_settings
 from pipelines.settings.options import AudienceOptions, PublishOptions
 from pipelines.status.report import _to_do

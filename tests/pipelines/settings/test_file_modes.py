@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.doctor.files import examine_files
+from pipelines.cli.doctor.home import examine_files
 from pipelines.settings.settings import Settings
 from simulator.process import running
 from tests.kits.programs.processes import environment_for, run

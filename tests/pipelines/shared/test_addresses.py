@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import OperationalError
 
 from campus.http.events import Event
-from pipelines.cli.doctor.services import examine_services
+from pipelines.cli.doctor.home import examine_services
 from pipelines.runs.instance import POSTGRES_URL
 from pipelines.runs.storage_failures import storage_message
 from pipelines.settings.settings import Settings, SettingsError, load_settings

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from loading.tables import TABLES
 from pipelines.cli.doctor import examination, needed_scopes, run_doctor
-from pipelines.cli.doctor.capabilities import NOT_KNOWN
+from pipelines.cli.doctor.examination import NOT_KNOWN
 from pipelines.lake.opening import lake_of
 from pipelines.runs import storage_failures
 from pipelines.settings.options import Options

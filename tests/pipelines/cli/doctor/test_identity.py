@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pipelines.cli.doctor.identity import examine_identity_numbers
+from pipelines.cli.doctor.home import examine_identity_numbers
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import CHANGES, PAST_ROWS, QUARANTINE, Log

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from campus.push.message import Push, PushedEvent
 from loading.pushes.drain import UNKNOWN, _batches
 from loading.pushes.inbox import ATTEMPTS, Event, Misses, open_inbox
-from pipelines.cli.doctor.findings import Finding
-from pipelines.cli.doctor.pushes import examine_pushes
+from pipelines.cli.doctor.probes import Finding
+from pipelines.cli.doctor.pushes_and_writes import examine_pushes
 from pipelines.settings.settings import Settings
 from tests.kits.pushes.receiving import receiver
 from tests.kits.servers.answering import answering
