@@ -10,8 +10,7 @@ from datetime import date
 from typing import Literal
 
 from campus.attendance.calendar import Session
-from campus.attendance.checks import sample
-from campus.attendance.semester import Semester
+from campus.attendance.semester import Semester, sample
 
 Route = Literal["students", "sessions"]
 # By students: so many sessions are requested by the other route too.

@@ -9,7 +9,6 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.attendance.calendar import Session
 from campus.contracts.fields import Contract, Int, Text, doc
 from campus.contracts.v1_attendance import STATUSES, AttendanceRecord
 from campus.decoding.page import Page, decode_page
@@ -17,7 +16,6 @@ from campus.decoding.raw_json import raw_rows
 from campus.http.errors import UnexpectedAnswer
 from campus.registry import RESOURCES
 from campus.sources.gathered import Gathered
-from campus.sources.row_rules import gathered_of
 
 SESSIONS, RECORDS = RESOURCES["attendance_sessions"], RESOURCES["attendance_records"]
 KEY = ("id",)
@@ -144,15 +142,6 @@ def records_of_session(
         usin = number if student_id is None else usins.get(student_id, number)
         rows.append(_row(sent, class_id, student_id, usin))
     return _gathered(page, rows)
-
-
-def session_rows(sessions: Mapping[Session, Mapping[str, Any]]) -> Gathered:
-    """The rows of sessions from their JSON values beside the key."""
-    rows = [
-        {"class_id": session.class_id, "date": session.day, "lesson": session.lesson, **members}
-        for session, members in sessions.items()
-    ]
-    return gathered_of(decode_page(msgspec.json.encode(rows), SESSIONS.contract))
 
 
 def _row(

@@ -1,18 +1,32 @@
 """The data for the attendance requests of one semester: calendar, classes, members and stored sessions."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from typing import TypeVar
 
 from campus.attendance.calendar import Calendar, ClassTimes, Meeting, Session
-from campus.attendance.checks import sample
-from campus.attendance.refusals import Refusals
 from campus.contracts.v1_attendance import AttendanceSession
+
+T = TypeVar("T")
 
 # Sessions of either kind that are requested to see whether the platform shows any.
 SHOWN_BY = 10
+
+
+@dataclass
+class Refusals:
+    """The sessions of a semester that the platform refused in this run."""
+
+    #: The platform showed some session, recorded or not.
+    shown: bool = False
+    #: Refused sessions that were not recorded.
+    unrecorded: set[Session] = field(default_factory=set)
+    #: Requests sessions until the platform shows any. None: not begun.
+    search: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +54,6 @@ class Semester:
     unlisted: frozenset[int] = frozenset()
     #: Students or members of classes were never loaded, so that nothing tells who has left.
     lacks_members: bool = False
-    #: Sessions that the platform refused in this run.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
 
     @cached_property
@@ -134,3 +147,10 @@ class Semester:
 def counts_any(row: AttendanceSession) -> bool:
     """Whether the statistics of a session count anybody."""
     return any((row.normal, row.late, row.absent))
+
+
+def sample(population: Sequence[T], size: int) -> list[T]:
+    """Some elements of a sequence, evenly spaced."""
+    if size >= len(population):
+        return list(population)
+    return [population[index * len(population) // size] for index in range(size)]

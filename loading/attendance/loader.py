@@ -1,49 +1,67 @@
 """Loads weeks of attendance as planned: reads the rows, stages them, and commits week by week."""
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from campus.account import Account
-from campus.attendance.by_sessions import read_by_sessions, read_cross_check
-from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Session
 from campus.attendance.plan import AttendancePlan
+from campus.attendance.routes import (
+    CrossCheck,
+    StudentSubset,
+    read_by_sessions,
+    read_by_students,
+    read_cross_check,
+)
 from campus.attendance.rows import RECORDS, SESSIONS
 from campus.attendance.week import Week
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Event, EventKind
 from campus.registry import ResourceSpec
-from campus.sources.gathered import BATCH_ROWS, Collector
+from campus.sources.gathered import Collector
 from loading.connection.runtime import Runtime
 from loading.partition_keys import partition_key
 from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
 from loading.slices.failure_messages import failures
+from loading.slices.load_slice import Requested, StagedSlice, staged
 from loading.slices.slice_context import SliceContext
-from loading.slices.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
 from loading.threads import in_thread
-from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
 from warehouse.load.slice_reading import Cause, Measure, RequestedRows, RequestedSince, RetainedRows
 
 DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
-#: The rows that are requested of each table. A table without an entry: all of them.
-Requested = Mapping[ResourceSpec, RequestedRows]
+#: A loaded week with its metadata.
+LoadedWeek = tuple[Loaded, Mapping[str, str | int]]
 
 
 @dataclass(frozen=True)
 class StagedWeek:
-    """A week that is being read."""
+    """A week that is being read, and the slices of its sessions and records."""
 
     week: Week
-    stages: Mapping[ResourceSpec, Stage]
+    slices: Sequence[StagedSlice]
+
+
+@dataclass(frozen=True)
+class WeekScope:
+    """The rows that a reading of weeks was to bring, and what failed of them."""
+
+    #: Sentences about students and classes that failed.
+    failures: tuple[str, ...]
+    #: The stored rows of students and classes that failed.
+    retained: tuple[RetainedRows, ...]
+    requested: Requested = field(default_factory=dict)
+    #: The first day that was requested. date.min: all of the week.
+    since: date = date.min
 
 
 class SemesterLoader:
@@ -54,14 +72,32 @@ class SemesterLoader:
         self._semester, self._calendar = plan.semester, plan.semester.calendar
         self._label = partition_key(self._semester.school_id, self._calendar.semester_id)
 
-    async def load(self) -> AsyncIterator[Loaded]:
-        """Load the weeks. A failure is an outcome."""
+    async def load(self) -> AsyncIterator[LoadedWeek]:
+        """Load the weeks: by students all at a time, by sessions one after the other. A failure is an
+        outcome."""
         plan = self._plan
         if not plan.weeks:
             return
         self._report("plan", f", weeks {in_spans(plan.weeks)}: {plan.choice.words}")
-        async for loaded in self._by_students() if plan.choice.route == "students" else self._by_sessions():
-            yield loaded
+        students, cross_check, groups = self._progress("by students"), None, [[*plan.weeks]]
+        if plan.choice.route == "sessions":
+            students, groups = self._progress("students beside the sessions"), [[week] for week in plan.weeks]
+            self._plan, cross_check = await read_cross_check(self._reader(students), plan, students)
+        for numbers in groups:
+            with self._open(numbers, students.account) as opened:
+                weeks = [staged_week.week for staged_week in opened]
+                try:
+                    if cross_check is None:
+                        scope = await self._read_by_students(weeks, students)
+                    else:
+                        scope = await self._read_by_sessions(weeks[0], students, cross_check)
+                except (CampusError, *STORAGE_ERRORS) as error:
+                    for slice_ in (slice_ for week in opened for slice_ in week.slices):
+                        yield self._described(fail_slice(slice_.stage.context, str(error)))
+                else:
+                    for staged_week in opened:
+                        for loaded in await in_thread(self._commit, staged_week, scope):
+                            yield self._described(loaded)
         if refused := len(self._semester.refusals.unrecorded):
             self._report(
                 "note",
@@ -69,74 +105,50 @@ class SemesterLoader:
                 f"nobody recorded",
             )
 
-    def described(self, loaded: Loaded) -> dict[str, str | int]:
-        """The metadata of a loaded week beside its counts. Its requests are those of its own sessions. The
+    def _described(self, loaded: Loaded) -> LoadedWeek:
+        """A loaded week with its metadata beside its counts. Its requests are those of its own sessions. The
         first week has the requests that were made for all weeks together."""
         since = self._plan.weeks[loaded.slice.week or 0]
-        return {
+        return loaded, {
             "route": self._plan.choice.words,
             "read from": str(since) if since > date.min else "the beginning of the week",
             "cursor": str(self._semester.today),
             "requests planned for the run's weeks of the semester": self._plan.choice.requests,
         }
 
-    async def _by_sessions(self) -> AsyncIterator[Loaded]:
-        """Read the weeks one after the other."""
-        plan, beside = self._plan, self._progress("students beside the sessions")
-        cross_check = await read_cross_check(self._client, self._semester, plan.cross_check_students, beside)
+    async def _read_by_students(self, weeks: Sequence[Week], students: Collector) -> WeekScope:
+        plan, sessions = self._plan, self._progress("sessions besides")
+        subset = None if plan.students is None else self._subset(plan.students)
+        by_number = {week.number: week for week in weeks}
+        reader = self._reader(students)
+        classes = await read_by_students(reader, plan, by_number, students, sessions, subset)
+        of_students, of_classes = students.account.failed, sessions.account.failed
         requested: Requested = {}
+        if subset is not None:
+            requested = {
+                RECORDS: RequestedRows("student_id", tuple(sorted(subset.students)), plan.suffices),
+                SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), plan.suffices),
+            }
+        return WeekScope(
+            failures("student", of_students) + failures("class", of_classes),
+            _retained(student_id=of_students, class_id=of_classes),
+            requested,
+        )
+
+    async def _read_by_sessions(self, week: Week, students: Collector, cross_check: CrossCheck) -> WeekScope:
+        plan = self._plan
+        await read_by_sessions(self._reader(week.records), plan, week, cross_check)
+        failed, requested = week.records.account.failed, dict[ResourceSpec, RequestedRows]()
         if plan.classes is not None:
-            cross_check = cross_check.of_classes(plan.classes)
             rows = RequestedRows("class_id", tuple(sorted(plan.classes)), plan.suffices)
             requested = dict.fromkeys(DAY_OF, rows)
-        semester = self._semester.with_attended(cross_check.records)
-        for session in plan.sessions:
-            cross_check.records.setdefault(session, [])
-        for number, since in plan.weeks.items():
-            with self._open(number, beside.account) as staged:
-                try:
-                    await read_by_sessions(self._client, semester, number, staged.week, cross_check, since)
-                except (CampusError, *STORAGE_ERRORS) as error:
-                    results = self._failed(number, str(error))
-                else:
-                    failed = staged.week.records.account.failed
-                    # A session that no schedule has may be missing in any week.
-                    words = failures("class", failed) + failures("student", beside.account.failed)
-                    retained = _retained(class_id=failed)
-                    results = await in_thread(self._commit, staged, retained, words, requested, since)
-            for loaded in results:
-                yield loaded
-
-    async def _by_students(self) -> AsyncIterator[Loaded]:
-        """Read all weeks at a time, and commit them one after the other."""
-        plan = self._plan
-        progress = RouteProgress(self._progress("by students"), self._progress("sessions besides"))
-        students, sessions = progress.students.account, progress.sessions.account
-        sessions.tally = students.tally
-        subset = None if plan.students is None else self._subset(plan.students)
-        with ExitStack() as stack:
-            staged = {number: stack.enter_context(self._open(number, students)) for number in plan.weeks}
-            weeks = {number: week.week for number, week in staged.items()}
-            try:
-                classes = await read_by_students(
-                    self._client, self._semester, weeks, progress, plan.compared, subset
-                )
-            except (CampusError, *STORAGE_ERRORS) as error:
-                for number in staged:
-                    for loaded in self._failed(number, str(error)):
-                        yield loaded
-                return
-            retained = _retained(student_id=students.failed, class_id=sessions.failed)
-            words = failures("student", students.failed) + failures("class", sessions.failed)
-            requested: Requested = {}
-            if subset is not None:
-                requested = {
-                    RECORDS: RequestedRows("student_id", tuple(sorted(subset.students)), plan.suffices),
-                    SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), plan.suffices),
-                }
-            for week in staged.values():
-                for loaded in await in_thread(self._commit, week, retained, words, requested):
-                    yield loaded
+        return WeekScope(
+            # A session that no schedule has may be missing in any week.
+            failures("class", failed) + failures("student", students.account.failed),
+            _retained(class_id=failed),
+            requested,
+            plan.weeks[week.number],
+        )
 
     def _subset(self, students: frozenset[int]) -> StudentSubset:
         """The stored records of all other students, as counts by session and status."""
@@ -154,47 +166,37 @@ class SemesterLoader:
         return StudentSubset(students, statuses, classes.difference([None]))
 
     @contextmanager
-    def _open(self, number: int, together: Account) -> Iterator[StagedWeek]:
-        """Open the stages of a week.
+    def _open(self, numbers: Sequence[int], together: Account) -> Iterator[list[StagedWeek]]:
+        """Open the stages of weeks that are read together.
 
         Args:
-            together: Of the requests for all weeks. The first week answers for them."""
-        # All open weeks together hold no more in memory than one slice does elsewhere.
-        rows, group_bytes = BATCH_ROWS // len(self._plan.weeks), GROUP_BYTES // len(self._plan.weeks)
+            together: Of the requests for all weeks of the plan. The first week answers for them."""
         with ExitStack() as stack:
-            stages = {
-                spec: stack.enter_context(open_stage(self._context(spec, number), group_bytes=group_bytes))
-                for spec in DAY_OF
-            }
-            sessions, records = (
-                Collector(spec, str(stage.context.slice), stage.write, self._runtime.listener, rows)
-                for spec, stage in stages.items()
-            )
-            if number == next(iter(self._plan.weeks)):
-                records.account.tally, records.account.drift = together.tally, together.drift
-            yield StagedWeek(Week(sessions, records), stages)
+            weeks = []
+            for number in numbers:
+                contexts = [self._context(spec, number) for spec in DAY_OF]
+                slices = stack.enter_context(staged(contexts, shares=len(numbers)))
+                sessions, records = (slice_.collector for slice_ in slices)
+                if number == next(iter(self._plan.weeks)):
+                    records.account.tally, records.account.drift = together.tally, together.drift
+                weeks.append(StagedWeek(Week(number, sessions, records), slices))
+            yield weeks
 
-    def _commit(
-        self,
-        staged: StagedWeek,
-        retained: tuple[RetainedRows, ...],
-        words: tuple[str, ...],
-        requested: Requested,
-        since: date = date.min,
-    ) -> list[Loaded]:
-        results, week = [], staged.week
-        for collector, checks in ((week.sessions, week.session_checks), (week.records, week.record_checks)):
-            spec, account, stage = collector.spec, collector.account, staged.stages[collector.spec]
-            context = stage.context
+    def _commit(self, staged_week: StagedWeek, scope: WeekScope) -> list[Loaded]:
+        week, results = staged_week.week, []
+        checks = (week.session_checks, week.record_checks)
+        for slice_, slice_checks in zip(staged_week.slices, checks, strict=True):
+            context, account = slice_.stage.context, slice_.collector.account
+            columns, since = context.table.row_schema.names, scope.since
             reading = replace(
-                reading_of(context, stage.writer, account),
-                retained=tuple(rows for rows in retained if rows.column in context.table.row_schema.names),
-                requested_since=RequestedSince(DAY_OF[spec], since) if since > date.min else None,
-                requested=requested.get(spec),
+                reading_of(context, slice_.stage.writer, account),
+                retained=tuple(rows for rows in scope.retained if rows.column in columns),
+                requested_since=RequestedSince(DAY_OF[context.spec], since) if since > date.min else None,
+                requested=scope.requested.get(context.spec),
                 follows=self._plan.follows,
                 platform_day=self._semester.today,
-                failures=words,
-                measures=tuple(Measure(check.name, check.expected, check.actual) for check in checks),
+                failures=scope.failures,
+                measures=tuple(Measure(check.name, check.expected, check.actual) for check in slice_checks),
             )
             guard = replace(self._runtime.guard, leaving=self._leaving(context))
             results.append(commit_slice(context, reading, guard))
@@ -206,15 +208,16 @@ class SemesterLoader:
         days = values(self._runtime.lake.read(context.table, context.slice, [column]), column)
         return sum(day is not None and week_of(day) != context.slice.week for day in days)
 
-    def _failed(self, number: int, message: str) -> list[Loaded]:
-        return [fail_slice(self._context(spec, number), message) for spec in DAY_OF]
-
     def _context(self, spec: ResourceSpec, number: int) -> SliceContext:
         slice = slice_of(spec, self._semester.school_id, self._calendar.semester_id, number)
         return SliceContext.of(self._runtime, self._cause, spec, slice)
 
     def _progress(self, what: str) -> Collector:
         return Collector(RECORDS, f"{self._label} {what}", listener=self._runtime.listener)
+
+    def _reader(self, collector: Collector) -> Reader:
+        """A reader whose requests the collector's account counts."""
+        return Reader(self._client, self._semester.school_id, RECORDS.scopes, collector.account.tally)
 
     def _report(self, kind: EventKind, message: str) -> None:
         if self._runtime.listener:

@@ -11,7 +11,7 @@ from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.registry import ATTENDANCE, RESOURCES
-from loading.attendance.loader import SemesterLoader
+from loading.attendance.loader import LoadedWeek, SemesterLoader
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of, weeks_of_night
@@ -28,9 +28,6 @@ from warehouse.load.slice_reading import Cause
 #: The resources whose rows the requests name.
 PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
 NO_CLASSES = "not asked for, since the classes of the semester could not be loaded"
-
-#: A loaded week with its metadata.
-LoadedWeek = tuple[Loaded, Mapping[str, str | int]]
 
 
 async def load_weeks(
@@ -147,10 +144,8 @@ class SchoolLoader:
             async for result in self._load_plan(_plan_changes(self._read(calendar), changes, weeks)):
                 yield result
 
-    async def _load_plan(self, plan: AttendancePlan) -> AsyncIterator[LoadedWeek]:
-        loader = SemesterLoader(self._runtime, self._client, self._cause, plan)
-        async for loaded in loader.load():
-            yield loaded, loader.described(loaded)
+    def _load_plan(self, plan: AttendancePlan) -> AsyncIterator[LoadedWeek]:
+        return SemesterLoader(self._runtime, self._client, self._cause, plan).load()
 
     def _read(self, calendar: Calendar) -> Semester:
         return read_semester(self._runtime.lake, self._timeline, self._statuses, calendar.semester_id)

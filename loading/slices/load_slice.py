@@ -16,7 +16,7 @@ from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavail
 from campus.plan.modes import unit_in_words
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
-from campus.sources.gathered import Collector
+from campus.sources.gathered import BATCH_ROWS, Collector
 from campus.sources.slice import NamedRows, slice_source
 from campus.sources.units import read_units
 from loading.connection.runtime import Runtime
@@ -36,6 +36,7 @@ from loading.slices.slice_context import SliceContext
 from loading.slices.stage import Stage, open_stage
 from loading.tables import slice_of
 from loading.threads import in_thread
+from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, slice_status, slice_statuses
 from warehouse.load.slice_reading import Cause, RequestedRows
@@ -76,18 +77,21 @@ class StagedSlice:
 
 
 @contextmanager
-def staged(contexts: Sequence[SliceContext], tally: Tally | None = None) -> Iterator[list[StagedSlice]]:
+def staged(
+    contexts: Sequence[SliceContext], tally: Tally | None = None, *, shares: int = 1
+) -> Iterator[list[StagedSlice]]:
     """Open the stages of slices that are read together, until the block ends.
 
     Args:
-        tally: Of earlier requests for them."""
+        tally: Of earlier requests for them.
+        shares: So many such blocks share the memory of one."""
     with ExitStack() as stack:
         slices = []
         for context in contexts:
-            stage = stack.enter_context(open_stage(context))
-            listener = context.runtime.listener
-            spec, label = stage.context.spec, str(stage.context.slice)
-            slices.append(StagedSlice(stage, Collector(spec, label, stage.write, listener)))
+            stage = stack.enter_context(open_stage(context, group_bytes=GROUP_BYTES // shares))
+            spec, label, listener = stage.context.spec, str(stage.context.slice), context.runtime.listener
+            collector = Collector(spec, label, stage.write, listener, BATCH_ROWS // shares)
+            slices.append(StagedSlice(stage, collector))
         if tally is not None:
             slices[0].collector.account.tally = tally
         yield slices

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from campus.account import Tally
 from campus.attendance.calendar import Session
 from campus.attendance.requests import ask_session, records_in
+from campus.attendance.rows import SESSIONS
+from campus.fetch.reader import Reader, drive_readings
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
 from writeback.attendance.marks import RESULTS, ClassIndex, Mark, Refusal, Send, in_lines, key_of
@@ -199,7 +200,8 @@ class Marking:
     async def _ask(self, session: Session) -> dict[int, str]:
         """The marks of a lesson by student."""
         semester = self.index.semester_of(session)
-        detail = await ask_session(self.client, semester, session, Tally())
+        reader = Reader(self.client, self.index.school_id, SESSIONS.scopes)
+        detail = await drive_readings(reader, ask_session(reader, semester, session))
         rows = records_in(semester, session, detail).rows
         return {row.student_id: row.status for row in rows if row.student_id and row.status}
 

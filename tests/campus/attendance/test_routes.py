@@ -9,13 +9,16 @@ from typing import Any
 import httpx
 import pytest
 
-from campus.account import Drift, Tally
-from campus.attendance.by_students import StudentSubset
+from campus.account import Drift
 from campus.attendance.calendar import Meeting, Session
 from campus.attendance.plan import is_whole_cheaper
-from campus.attendance.refusals import Refusals
 from campus.attendance.requests import ask_student
-from campus.attendance.semester import Semester
+from campus.attendance.routes import StudentSubset
+from campus.attendance.rows import RECORDS
+from campus.attendance.semester import Refusals, Semester
+from campus.fetch.reader import Reader, drive_readings
+from campus.http.client import Client
+from campus.sources.gathered import Gathered
 from simulator.http.faults import Fault
 from tests.kits.platforms.attended import SCHOOL, TODAY, Found, School
 
@@ -240,7 +243,12 @@ def test_records_of_another_semester_are_left_out(school: School, semester: Seme
     own = {key: row for key, row in school.true_records().items() if row["checked_at"] <= last}
     assert school.by_students(third).records == school.by_sessions(third).records == own
     student = third.students[0]
-    result = school.run(lambda client: ask_student(client, third, student, Tally()))
+
+    async def ask(client: Client) -> Gathered:
+        reader = Reader(client, SCHOOL, RECORDS.scopes)
+        return await drive_readings(reader, ask_student(reader, third, student))
+
+    result = school.run(ask)
     strangers = sum(row["student_id"] == student for row in school.true_records().values()) - len(result.rows)
     assert result.drift[Drift("ignored_parameter", "semester_id")] == strangers > 0
 

@@ -12,15 +12,15 @@ import httpx
 import pyarrow as pa
 
 from campus.account import Account
-from campus.attendance.by_sessions import read_by_sessions, read_cross_check
-from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
-from campus.attendance.checks import Check
+from campus.attendance.plan import AttendancePlan, Choice
+from campus.attendance.routes import StudentSubset, read_by_sessions, read_by_students, read_cross_check
 from campus.attendance.rows import RECORDS, SESSIONS
 from campus.attendance.semester import Semester
-from campus.attendance.week import Week
+from campus.attendance.week import Check, Week
 from campus.contracts.fields import column_names
 from campus.decoding.page import batch_schema
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.sending import transport
@@ -150,11 +150,14 @@ class School:
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
-            progress = RouteProgress(*(Collector(RECORDS) for _ in range(2)))
-            await read_by_students(client, semester, reading.weeks, progress, compared, subset)
+            students, sessions = Collector(RECORDS), Collector(RECORDS)
+            whole = dict.fromkeys(reading.weeks, dt.date.min)
+            plan = AttendancePlan(semester, whole, Choice("students", 0, ""), compared=tuple(compared))
+            reader = Reader(client, SCHOOL, RECORDS.scopes)
+            await read_by_students(reader, plan, reading.weeks, students, sessions, subset)
             result = reading.found()
-            for follower in (progress.students, progress.sessions):
-                result.requests += follower.account.tally.requests
+            result.requests += reader.tally.requests
+            for follower in (students, sessions):
                 for account in result.accounts.values():
                     account.failed |= follower.account.failed
             return result
@@ -173,14 +176,16 @@ class School:
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
             sessions = {session for session in semester.possible(reading.weeks) if session.day >= since}
-            progress = Collector(RECORDS)
+            progress, reader = Collector(RECORDS), Reader(client, SCHOOL, RECORDS.scopes)
             students = semester.cross_check_students(sessions) if cross_check_students else []
-            cross_check = await read_cross_check(client, semester, students, progress)
-            knowing = semester.with_attended(cross_check.records)
-            for number, week in reading.weeks.items():
-                await read_by_sessions(client, knowing, number, week, cross_check, since)
+            days, choice = dict.fromkeys(reading.weeks, since), Choice("sessions", 0, "")
+            plan, cross_check = await read_cross_check(
+                reader, AttendancePlan(semester, days, choice, students), progress
+            )
+            for week in reading.weeks.values():
+                await read_by_sessions(reader, plan, week, cross_check)
             result = reading.found()
-            result.requests += progress.account.tally.requests
+            result.requests += reader.tally.requests
             for account in result.accounts.values():
                 account.failed |= progress.account.failed
             return result
@@ -213,7 +218,8 @@ class _Reading:
         self._batches: dict[str, list[pa.RecordBatch]] = {spec.name: [] for spec in ATTENDANCE}
         self.weeks = {
             number: Week(
-                *(Collector(spec, "", self._batches[spec.name].append) for spec in (SESSIONS, RECORDS))
+                number,
+                *(Collector(spec, "", self._batches[spec.name].append) for spec in (SESSIONS, RECORDS)),
             )
             for number in weeks
         }
@@ -236,7 +242,6 @@ class _Reading:
         for number, week in self.weeks.items():
             result.checks += week.session_checks + week.record_checks
             result.accounts[number] = week.records.account
-            result.requests += week.records.account.tally.requests
         return result
 
 

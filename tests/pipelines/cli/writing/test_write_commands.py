@@ -135,10 +135,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
     """Lessons can be asked for so many times, and then not."""
     requests = count(1)
 
-    async def ask(*about: Any) -> Any:
+    def ask(*about: Any) -> Any:
         if next(requests) > number:
             raise error
-        return await ask_session(*about)
+        return ask_session(*about)
 
     monkeypatch.setattr("writeback.attendance.marking.ask_session", ask)
 
