@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from campus.datasets.filters import OPERATORS, FilterValue, filter_text
-from campus.decoding.definition import UPDATED_AT, Definition, key_fields
+from campus.decoding.definition import UPDATED_AT, Definition
+from campus.decoding.inferred_contract import key_fields
 from campus.http.errors import CampusError
 from campus.selections import InvalidSelection, collecting, nearest
 

@@ -15,12 +15,11 @@ from msgspec import Raw
 
 from campus.account import Tally
 from campus.contracts.fields import DECIMAL
-from campus.decoding.coercion.containers import UNREADABLE
-from campus.decoding.coercion.scalars import BARE_DATE, INTEGER, JSON_NUMBER, ZERO_MOMENTS
 from campus.decoding.columnar import decode_records
-from campus.decoding.definition import Decided, Decision, Definition, FieldDefinition, key_fields
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import Decided, Decision, Definition, FieldDefinition
+from campus.decoding.inferred_contract import contract_of, key_fields
 from campus.decoding.raw_json import object_members, raw_rows
+from campus.decoding.value_coercion import BARE_DATE, INTEGER, JSON_NUMBER, UNREADABLE, ZERO_MOMENTS
 from campus.decoding.withholding import WITHHELD
 from campus.fetch.emptiness import confirmed
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings

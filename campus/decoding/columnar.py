@@ -11,9 +11,9 @@ costs less than to cut the page into rows.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
 
@@ -25,11 +25,25 @@ from msgspec import Raw
 
 from campus.account import BadRow, Drift
 from campus.contracts.fields import Contract, Field, fields, roomy
-from campus.decoding.coercion.row import take_unknown
-from campus.decoding.page import absent_fields, decode_page, to_batch, unknown_value, withheld_drift
-from campus.decoding.raw_json import JSON_ERRORS, raw_rows, sent_names
-from campus.decoding.withholding import has_identity_fields, withhold_in_members, withhold_in_page
-from campus.decoding.zoned import is_zoned, verbatim, wall_clock
+from campus.decoding.page import absent_fields, decode_page, to_batch, unknown_value
+from campus.decoding.raw_json import JSON_ERRORS, first_names
+from campus.decoding.row_coercion import take_unknown
+from campus.decoding.withholding import (
+    WITHHELD_NUMBER,
+    has_identity_fields,
+    withheld_drift,
+    withhold_in_members,
+    withhold_in_page,
+)
+
+# Moments with their zone that both ways of decoding read alike: to microseconds at most, the offset in hours
+# and minutes.
+_ZONED = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
+# The platform's zone, Asia/Shanghai, has not changed its clocks since 1991.
+_OFFSET = pa.scalar(timedelta(hours=8), pa.duration("us"))
+_SINCE = pa.scalar(datetime(1992, 1, 1), pa.timestamp("us", "UTC"))
+_UNTIL = pa.scalar(datetime(9999, 1, 1), pa.timestamp("us", "UTC"))
+
 
 # `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second. Arrow would also accept hours
 # and minutes alone.
@@ -73,15 +87,15 @@ def decode_records(
 
     keep_id_numbers: national identity numbers stay, see `withholding`.
     Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
-    withheld: Counter[str] = Counter()
+    withheld: Counter[Drift] = Counter()
     if not keep_id_numbers:
         page = withhold_in_page(body, contract)
-        body, withheld = page.body, page.counts
+        body, withheld = page.body, page.drift
     try:
         records = _decode_fast(body, contract, key, keep_id_numbers=keep_id_numbers)
     except (NotPlain, pa.ArrowInvalid, *JSON_ERRORS):
         records = _decode_slowly(body, contract, keep_id_numbers=keep_id_numbers)
-    records.drift.update(withheld_drift(withheld))
+    records.drift.update(withheld)
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
         _note_keys(records, records.batch.column(key[0]))
     return records
@@ -163,7 +177,7 @@ def _decode_fast(
     if zoned:
         if sent.num_columns > len(columns):
             raise NotPlain
-        extras = verbatim({wire: sent.column(wire) for wire in zoned})
+        extras = _verbatim({wire: sent.column(wire) for wire in zoned})
         drift = Counter(
             {
                 Drift("zoned_timestamp", wire): len(column) - column.null_count
@@ -176,11 +190,11 @@ def _decode_fast(
     if any(batch.column(name).null_count for name in key):
         raise NotPlain
     if not keep_id_numbers:
-        drift.update(withheld_drift(_sent_numbers(sent, contract)))
+        drift.update(_sent_numbers(sent, contract))
     for unknown, count in _unknown_values(batch, contract):
         drift[unknown] += count
     if batch.num_rows:
-        drift.update(absent_fields(contract, _first_names(body), batch.num_rows))
+        drift.update(absent_fields(contract, first_names(body), batch.num_rows))
     return Records(batch, drift=drift)
 
 
@@ -211,31 +225,41 @@ def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "i
 
 
 def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
-    """The columns of timestamps that were sent with their zone, by their names on the wire."""
-    texts = {
-        f.wire: sent.column(f.wire)
-        for f in fields(contract)
-        if pa.types.is_timestamp(f.arrow_type)
-        and not (f.withheld or f.identity_number)
-        and is_zoned(sent.column(f.wire))
-    }
-    # `_extra` stores these texts verbatim, which the reader has unescaped.
-    if texts and b"\\u00" in body:
-        raise NotPlain
-    columns = {wire: wall_clock(column) for wire, column in texts.items()}
-    if any(column is None for column in columns.values()):
-        raise NotPlain
+    """The columns of timestamps that were sent with their zone, on the platform's wall clock, by their names
+    on the wire.
+
+    Raises NotPlain where `row_coercion` must convert them value by value, ArrowInvalid for text that is no
+    moment."""
+    columns: dict[str, Any] = {}
+    for f in fields(contract):
+        if not pa.types.is_timestamp(f.arrow_type) or f.withheld or f.identity_number:
+            continue
+        texts = sent.column(f.wire)
+        first = texts.drop_null()[:1]
+        # The first value spares most columns the search of all their values.
+        if not len(first) or not pc.match_substring_regex(first, _ZONED)[0].as_py():
+            continue
+        if not pc.all(pc.match_substring_regex(texts, _ZONED)).as_py():
+            continue
+        moments = pc.cast(texts, pa.timestamp("us", "UTC"))
+        simple = pc.and_(pc.greater_equal(moments, _SINCE), pc.less(moments, _UNTIL))
+        # `_extra` stores these texts verbatim, which the reader has unescaped.
+        if b"\\u00" in body or not pc.all(simple, min_count=0).as_py():
+            raise NotPlain
+        columns[f.wire] = pc.add(pc.cast(moments, pa.timestamp("us")), _OFFSET)
     return columns
 
 
-def _first_names(body: bytes) -> frozenset[str]:
-    """The field names of the first row. Only its beginning is parsed, unless the row is long."""
-    beginning = body[:_BEGINNING].decode(errors="ignore")
-    try:
-        row, _ = _SCANNER.raw_decode(beginning, beginning.index("{"))
-    except ValueError:
-        return sent_names(raw_rows(body)[0])
-    return frozenset(row)
+def _verbatim(sent: Mapping[str, Any]) -> Any:
+    """The column `_extra` of rows, with the values of these fields as they were sent."""
+    members = []
+    for name, texts in sent.items():
+        start = f',{msgspec.json.encode(name).decode()}:"'
+        member: Any = pc.binary_join_element_wise(start, texts, '"', "")
+        members.append(pc.fill_null(member, ""))
+    joined: Any = pc.binary_join_element_wise(*members, "", "")
+    objects: Any = pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(joined, 1), "}", "")
+    return pc.if_else(pc.equal(joined, pa.scalar("")), pa.scalar(None, pa.string()), objects)
 
 
 def _unknown_fields(
@@ -249,7 +273,7 @@ def _unknown_fields(
     for members in _MEMBERS.decode(body):
         if not keep_id_numbers:
             members, withheld = withhold_in_members(members, contract)
-            drift.update(withheld_drift(Counter(withheld - declared)))
+            drift.update(withheld_drift(withheld - declared))
         extra, notes = take_unknown(members, contract)
         extras.append(msgspec.json.encode(extra).decode() if extra else None)
         for kind, name in notes:
@@ -258,8 +282,6 @@ def _unknown_fields(
 
 
 _MEMBERS = msgspec.json.Decoder(list[dict[str, Raw]])
-_SCANNER = json.JSONDecoder()
-_BEGINNING = 1 << 14  # bytes
 
 
 @cache
@@ -275,19 +297,20 @@ def _sent_type(field: Field) -> pa.DataType:
     return pa.string() if pa.types.is_temporal(field.arrow_type) else roomy(field.arrow_type)
 
 
-def _sent_numbers(sent: Any, contract: type[Contract]) -> Counter[str]:
-    """The number of rows with an identity number, by field."""
-    counts: Counter[str] = Counter()
+def _sent_numbers(sent: Any, contract: type[Contract], path: str = "") -> Counter[Drift]:
+    """The fields with identity numbers, with the number of rows with a number. path: of embedded
+    rows, with a dot at its end."""
+    numbers: Counter[Drift] = Counter()
     for f in fields(contract):
         column = sent.column(f.wire)
         if f.identity_number:
-            counts[f.wire] = len(column) - column.null_count
+            count = len(column) - column.null_count
             if pa.types.is_string(column.type):
-                counts[f.wire] -= pc.sum(pc.equal(column, pa.scalar(""))).as_py() or 0
+                count -= pc.sum(pc.equal(column, pa.scalar(""))).as_py() or 0
+            numbers += Counter({Drift(WITHHELD_NUMBER, path + f.wire): count})
         elif f.nested and pa.types.is_struct(column.type) and has_identity_fields(f.nested):
-            inside = _sent_numbers(pa.RecordBatch.from_struct_array(column), f.nested)
-            counts.update({f"{f.wire}.{name}": count for name, count in inside.items()})
-    return +counts
+            numbers += _sent_numbers(pa.RecordBatch.from_struct_array(column), f.nested, f"{path}{f.wire}.")
+    return numbers
 
 
 def _finish(sent: Any, field: Field, *, keep_id_numbers: bool) -> Any:

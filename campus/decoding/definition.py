@@ -1,7 +1,9 @@
-"""Parses the definition of a dataset or of a report query from its metadata."""
+"""Parses the definition of a dataset or of a report query from its metadata, in its own words for types."""
 
 import dataclasses
 import datetime as dt
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +13,131 @@ from msgspec import Raw
 
 from campus.account import Drift
 from campus.contracts.fields import Flag, Float, Int, Number, Text, WallClock
-from campus.decoding.column_names import safe_names
-from campus.decoding.type_words import meaning_of
-from campus.decoding.withholding import WITHHELD
 from campus.http.errors import UnexpectedAnswer
 from campus.identity_numbers import is_identity_field
 
+# The words for each type, in lower case, without blanks, lengths and modifiers.
+_WORDS = {
+    "integer": """
+        int integer bigint smallint tinyint mediumint hugeint bigbigint int2 int4 int8 int16 int32 int64 uint
+        uint8 uint16 uint32 uint64 long longint longinteger short ushort ulong byte sbyte ubyte smallinteger
+        biginteger tinyinteger mediuminteger positiveinteger positivesmallinteger positivebiginteger serial
+        bigserial smallserial serial2 serial4 serial8 bigauto smallauto year
+    """,
+    "number": "number",
+    "decimal": """
+        decimal numeric dec fixed bigdecimal bignumeric decimal32 decimal64 decimal128 decimal256 money
+        smallmoney currency
+    """,
+    "float": """
+        float double real single half float4 float8 float16 float32 float64 binaryfloat binarydouble
+    """,
+    "text": """
+        string str text varchar varchar2 nvarchar nvarchar2 char nchar bpchar character longvarchar longchar
+        tinytext mediumtext longtext ntext clob nclob citext memo uuid guid uniqueidentifier objectid email
+        url uri phone slug html richtext markdown xml keyword fixedstring time timetz timeofday localtime
+    """,
+    "enum": "enum enum8 enum16 enumeration enumerated",
+    "date": "date date32 localdate dateonly calendardate",
+    "timestamp": """
+        timestamp timestamptz timestampltz timestampntz datetime datetime2 datetime64 datetimetz smalldatetime
+        datetimeoffset localdatetime offsetdatetime zoneddatetime instant
+    """,
+    "boolean": "boolean bool flag logical yesno truefalse",
+    # Values of any shape, stored as JSON. A file is a link, an object, or a list of links or objects.
+    "json": """
+        json jsonb object array list map dict dictionary hashmap struct record tuple set multiset
+        collection hstore variant super any mixed multiselect attachment attachments file files image images
+    """,
+}
+_MEANINGS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+# The words around a type, as in Nullable(Int64) or Optional[int].
+_WRAPPED = re.compile(r"(?:nullable|optional|option|maybe|lowcardinality)\s*[(<\[](.*)[)>\]]")
+_PARTS = re.compile(r"([^(<\[]*)(?:[(<\[]([^)>\]]*)[)>\]])?(.*)", re.DOTALL)
+_ARRAY = re.compile(r"\[\s*\]|\b(?:array|list|set)\s*[(<\[]|\barray$")
+_IN_ZONE = re.compile(r"\bwith(?:out)?(?: local)? time ?zone\b")
+# The clauses of a database's column after its type.
+_AFTERWARDS = re.compile(
+    r"\b(?:collate|character set|charset|default|comment|references|check)\b.*", re.DOTALL
+)
+_MODIFIERS = re.compile(
+    r"unsigned|signed|zerofill|national|varying|precision|not|null|nullable|primary|key|unique|auto|increment"
+    r"|autoincrement|identity"
+)
+_NOTHING = frozenset({"null", "none", "nil", "undefined"})
+_SUFFIXES = ("field", "type", "column")
+# An integer of so many digits fits 64 bits.
+_DIGITS = 18
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The meaning of a word."""
+
+    # A key of `definition.TYPES`; None: the word does not show it.
+    kind: str | None
+    # Where the word itself gives them.
+    precision: int | None = None
+    scale: int | None = None
+
+
+def meaning_of(word: str | None, precision: int | None = None, scale: int | None = None) -> Meaning:
+    """Translate a platform's word for a type, in any case, with or without lengths: `BIGINT(20) UNSIGNED`,
+    `varchar(255)`, `java.lang.Long`, `integer|null`. precision, scale: of the metadata, beside the word.
+
+    Only the values show the meaning of some words: `tinyint(1)` may be a number or a flag."""
+    plain = unicodedata.normalize("NFKC", word or "").casefold()
+    meaning = _meaning(re.sub(r"[\s_]+", " ", plain).strip())
+    if meaning.kind not in ("decimal", "number"):
+        return meaning
+    if precision is None and scale is None:
+        precision, scale = meaning.precision, meaning.scale
+    if meaning.kind == "number" and scale == 0 and (precision or 0) <= _DIGITS:
+        return Meaning("integer")
+    return Meaning("decimal", precision, scale)
+
+
+def _meaning(word: str) -> Meaning:
+    members = [part.strip() for part in word.split("|")]
+    members = [part for part in members if part not in _NOTHING]
+    if len(members) != 1:
+        return Meaning(None)
+    word = members[0].strip("?! ")
+    if wrapped := _WRAPPED.fullmatch(word):
+        return _meaning(wrapped[1].strip())
+    if _ARRAY.search(word):
+        return Meaning("json")
+    matched = _PARTS.fullmatch(_IN_ZONE.sub("", _AFTERWARDS.sub("", word)))
+    assert matched is not None
+    before, inside, after = matched.groups()
+    name = _name(f"{before} {after}")
+    lengths = [_length(part) for part in inside.split(",")] if inside else []
+    if (name == "tinyint" and lengths == [1]) or (name == "bit" and lengths not in ([], [1])):
+        return Meaning(None)
+    if name == "bit":
+        return Meaning("boolean")
+    return Meaning(_MEANINGS.get(name), *lengths[:2])
+
+
+def _length(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,9}\s*", text) else None
+
+
+def _name(words: str) -> str:
+    """The bare name of a type: `unsigned big int` is bigint, `java.time.LocalDate` localdate, `CharField`
+    char."""
+    last = re.split(r"[.:/\\]", words.strip())[-1]
+    tokens = [token for token in re.split(r"[ \-]+", last) if not _MODIFIERS.fullmatch(token)]
+    name = "".join(tokens)
+    for suffix in _SUFFIXES:
+        if name not in _MEANINGS and name.removesuffix(suffix) in _MEANINGS:
+            return name.removesuffix(suffix)
+    return name
+
+
 # The field by which a dataset is read incrementally.
 UPDATED_AT = "updated_at"
-# The types of columns; `campus.decoding.type_words` has the platforms' words for each type.
+# The types of columns; `campus.decoding.definition` has the platforms' words for each type.
 TYPES: dict[str, Any] = {
     "integer": Int,
     "decimal": Number,
@@ -143,31 +261,6 @@ def parse_definition(
         drift=tuple(drift),
         tells_key=tells_key,
     )
-
-
-def columns_of(definition: Definition) -> dict[str, str]:
-    """The column of each field and relation, by its name, whatever is selected. Where two names would give
-    one column, the field comes before the relation, and the smaller id before the greater."""
-    fields = [field.name for field in sorted(definition.fields, key=_by_id)]
-    relations = [relation.name for relation in sorted(definition.relations, key=_by_id)]
-    names = list(dict.fromkeys(fields + relations))
-    return dict(zip(names, safe_names(names), strict=True))
-
-
-def key_fields(definition: Definition) -> tuple[FieldDefinition, ...]:
-    """The fields of the primary key; none where the metadata mark none, or a part of it is not stored."""
-    key = tuple(field for field in definition.fields if field.primary)
-    return () if any(field.name in WITHHELD or field.is_identity_number for field in key) else key
-
-
-def primary_key(definition: Definition) -> tuple[str, ...]:
-    """The columns of the primary key; empty where there is none."""
-    columns = columns_of(definition)
-    return tuple(columns[field.name] for field in key_fields(definition))
-
-
-def _by_id(member: FieldDefinition | RelationDefinition) -> tuple[bool, int]:
-    return member.id is None, member.id or 0
 
 
 def _by_position(field: FieldDefinition) -> tuple[bool, int]:

@@ -1,15 +1,73 @@
-"""Makes the contract of a dataset's records from its definition."""
+"""Makes the names of columns, and the contract of a dataset's records, from its definition."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain, count
 from typing import Annotated, Any, cast
+from urllib.parse import quote
 
 import msgspec
 import pyarrow as pa
 
 from campus.contracts.fields import DECIMAL, Contract, Int, Number, doc, fields
-from campus.decoding.definition import TYPES, Definition, FieldDefinition, columns_of, key_fields
+from campus.decoding.definition import TYPES, Definition, FieldDefinition, RelationDefinition
 from campus.decoding.withholding import WITHHELD
+
+# The lake's own columns: no field may have one of these names.
+RESERVED = frozenset(
+    {
+        "_school_id",
+        "_synced_at",
+        "_deleted_at",
+        "_extra",
+        "_segment",
+        "_trashed",
+        "_trashed_at",
+        "_row",
+        "_row_number",
+        "_params",
+        "_partition",
+    }
+)
+# Bytes of a table's name, percent-encoded. A folder's name may have 255, and the table's is a part of it.
+_MAX_LENGTH = 200
+# Python's own attributes: a struct cannot redefine them.
+_DUNDER = re.compile(r"__.*__")
+
+
+def safe_name(text: str) -> str:
+    """Replace each run of letters that no identifier may have with one `_`. An ASCII identifier stays."""
+    letters = "".join(letter if f"_{letter}".isidentifier() else "\0" for letter in text)
+    name = re.sub("\0+", "_", letters) or "_"
+    return name if name.isidentifier() else f"_{name}"
+
+
+def safe_names(texts: Iterable[str], taken: Collection[str] = RESERVED) -> list[str]:
+    """A safe name for each text, in order. A name that equals an earlier or a taken name, in any case of its
+    letters, gets `_2`, `_3` …"""
+    used = {name.casefold() for name in taken}
+    names = []
+    for text in texts:
+        base = safe_name(text)
+        candidates = chain([base], (f"{base}_{number}" for number in count(2)))
+        name = next(n for n in candidates if n.casefold() not in used and not _DUNDER.fullmatch(n))
+        used.add(name.casefold())
+        names.append(name)
+    return names
+
+
+def table_names(texts: Iterable[str], taken: Collection[str]) -> list[str]:
+    """A safe name for the table of each dataset, in order, cut to the length of a folder's name."""
+    return safe_names([cut(safe_name(text)) for text in texts], taken)
+
+
+def cut(name: str) -> str:
+    """Cut a name to the length that a folder's name allows."""
+    while len(quote(name, safe="")) > _MAX_LENGTH:
+        name = name[:-1]
+    return name
+
 
 #: A part of the comment of a column of identity numbers.
 NOT_KEPT = "National identity number: null unless CAMPUS_KEEP_ID_NUMBERS asks for it"
@@ -25,6 +83,27 @@ PERSONAL = WITHHELD | {
     "self_review",
     "invalid_reason",
 }
+
+
+def columns_of(definition: Definition) -> dict[str, str]:
+    """The column of each field and relation, by its name, whatever is selected. Where two names would give
+    one column, the field comes before the relation, and the smaller id before the greater."""
+    fields = [field.name for field in sorted(definition.fields, key=_by_id)]
+    relations = [relation.name for relation in sorted(definition.relations, key=_by_id)]
+    names = list(dict.fromkeys(fields + relations))
+    return dict(zip(names, safe_names(names), strict=True))
+
+
+def key_fields(definition: Definition) -> tuple[FieldDefinition, ...]:
+    """The fields of the primary key; none where the metadata mark none, or a part of it is not stored."""
+    key = tuple(field for field in definition.fields if field.primary)
+    return () if any(field.name in WITHHELD or field.is_identity_number for field in key) else key
+
+
+def primary_key(definition: Definition) -> tuple[str, ...]:
+    """The columns of the primary key; empty where there is none."""
+    columns = columns_of(definition)
+    return tuple(columns[field.name] for field in key_fields(definition))
 
 
 def contract_of(
@@ -45,6 +124,10 @@ def decimal_type(precision: int | None, scale: int | None) -> pa.DataType:
     if precision is None or scale is None or not 0 < precision <= 38 or not 0 <= scale <= precision:
         return DECIMAL
     return pa.decimal128(precision, scale)
+
+
+def _by_id(member: FieldDefinition | RelationDefinition) -> tuple[bool, int]:
+    return member.id is None, member.id or 0
 
 
 @cache

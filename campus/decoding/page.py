@@ -1,15 +1,17 @@
 """Decodes the bytes of a page to typed rows, and builds Arrow columns of rows; no value changes silently.
 
 A page is decoded as a whole against its contract. Where that fails, it is decoded row by row: a value that
-fits without loss is coerced (see `coercion`). Any other value goes to `_extra`, its column is null, and it is
-reported as drift. Only a row without a readable key is bad, and goes to quarantine.
+fits without loss is coerced (see `row_coercion`). Any other value goes to `_extra`, its column is null, and
+it is reported as drift. Only a row without a readable key is bad, and goes to quarantine.
 """
 
 import codecs
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -18,16 +20,14 @@ from msgspec import Raw
 from msgspec.structs import astuple
 
 from campus.account import BadRow, Drift, Key
-from campus.contracts.fields import Contract, Field, fields
-from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
-from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
-from campus.decoding.columns import column, misfits, misfitting
-from campus.decoding.raw_json import JSON_ERRORS, as_json, raw_rows, sent_members, sent_names
+from campus.contracts.fields import Contract, Field, fields, roomy
+from campus.decoding.raw_json import JSON_ERRORS, as_json, first_names, raw_rows, sent_members
+from campus.decoding.row_coercion import coerce_row, row_decoder
+from campus.decoding.value_coercion import FINER_THAN_MICROSECONDS
 from campus.decoding.withholding import (
-    WITHHELD_NUMBER,
     blank_identity_fields,
-    has_identity_fields,
     redacted,
+    withheld_drift,
     withhold_in_page,
     withhold_in_row,
 )
@@ -56,36 +56,24 @@ def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False
     keep_id_numbers: national identity numbers stay, see `withholding`.
     Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
     body = body.removeprefix(codecs.BOM_UTF8)
-    if keep_id_numbers:
-        return _decode(body, contract, None)
-    withheld_page = withhold_in_page(body, contract)
-    withheld = withheld_page.counts
-    page = _decode(withheld_page.body, contract, withheld_page.walked)
-    if has_identity_fields(contract):
-        withheld += blank_identity_fields(page.rows, contract)
-    page.drift.update(withheld_drift(withheld))
-    return page
-
-
-def withheld_drift(withheld: Mapping[str, int]) -> Counter[Drift]:
-    """The drift of withheld values: fields, with the number of rows."""
-    return Counter({Drift(WITHHELD_NUMBER, name): rows for name, rows in withheld.items()})
-
-
-def _decode(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
-    """walked: the indexes of the rows without identity numbers; None: the numbers stay."""
-    if FINER_THAN_MICROSECONDS.search(body):
-        return _decode_rows(body, contract, walked)
+    withheld = None if keep_id_numbers else withhold_in_page(body, contract)
+    if withheld is not None:
+        body = withheld.body
+    has_fine_times = FINER_THAN_MICROSECONDS.search(body) is not None
     try:
-        rows = _page_decoder(contract).decode(body)
+        rows = None if has_fine_times else _page_decoder(contract).decode(body)
     except JSON_ERRORS:
-        return _decode_rows(body, contract, walked)
-    if misfitting(contract, rows):
-        return _decode_rows(body, contract, walked)
-    page: Page[T] = Page(rows, [None] * len(rows))
-    if rows:
-        page.sent = sent_names(raw_rows(body)[0])
-        page.drift.update(absent_fields(contract, page.sent, len(rows)))
+        rows = None
+    if rows is None or misfitting(contract, rows):
+        walked = None if withheld is None else withheld.walked
+        page = _decode_rows(body, contract, walked, has_fine_times=has_fine_times)
+    else:
+        page = Page(rows, [None] * len(rows), sent=first_names(body) if rows else frozenset())
+    if page.rows or page.sent:
+        page.drift.update(absent_fields(contract, page.sent, len(page.rows) + len(page.bad)))
+    if withheld is not None:
+        page.drift.update(withheld.drift)
+        page.drift.update(blank_identity_fields(page.rows, contract))
     return page
 
 
@@ -107,6 +95,70 @@ def to_batch(
         trashed_at = pa.nulls(len(rows), MOMENT)
     arrays = [*columns.values(), pa.array(extras, pa.string()), pa.array(trashed, pa.bool_()), trashed_at]
     return pa.RecordBatch.from_arrays(arrays, schema=batch_schema(contract)), drift
+
+
+def column(values: Sequence[Any], arrow_type: pa.DataType) -> Any:
+    """The values of one field as an Arrow array. Raises ArrowInvalid where a decimal has too many digits."""
+    if pa.types.is_nested(arrow_type):
+        values = [_plain(value, arrow_type) for value in values]
+    return pa.array(values, roomy(arrow_type)).cast(arrow_type)
+
+
+def _plain(value: Any, arrow_type: Any) -> Any:
+    """A nested value in Python's plain types, for Arrow. A bare id in place of a person becomes a person."""
+    match value:
+        case Contract():
+            members = msgspec.structs.asdict(value)
+            return {name: _plain(part, arrow_type.field(name).type) for name, part in members.items()}
+        case dict():
+            return list(value.items())
+        case list() if pa.types.is_nested(arrow_type.value_type):
+            return [_plain(item, arrow_type.value_type) for item in value]
+        case int() if pa.types.is_struct(arrow_type):
+            return {"id": value}
+    return value
+
+
+def misfitting(contract: type[Contract], rows: Sequence[Contract]) -> list[Field]:
+    """The fields with a decimal that their column cannot hold. The decoder does not check the digits."""
+    return [f for f in _with_decimals(contract) if not _fits(rows, f)]
+
+
+def misfits(contract: type[Contract], rows: Sequence[Contract]) -> dict[int, list[str]]:
+    """The names of the fields with a decimal that their column cannot hold, by the index of the row."""
+    names: dict[int, list[str]] = {}
+    for f in misfitting(contract, rows):
+        for index, row in enumerate(rows):
+            if not _fits([row], f):
+                names.setdefault(index, []).append(f.wire)
+    return names
+
+
+@cache
+def _with_decimals(contract: type[Contract]) -> tuple[Field, ...]:
+    return tuple(f for f in fields(contract) if roomy(f.arrow_type) != f.arrow_type)
+
+
+def _fits(rows: Sequence[Contract], field: Field) -> bool:
+    values, arrow_type = list(map(attrgetter(field.name), rows)), field.arrow_type
+    if pa.types.is_decimal(arrow_type) and _are_short(values, arrow_type.precision, arrow_type.scale):
+        return True
+    try:
+        column(values, arrow_type)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _are_short(values: Sequence[Decimal | None], precision: int, scale: int) -> bool:
+    """Whether each decimal is written with few digits, without an exponent; Arrow takes ten times as long to
+    look."""
+    texts = [str(value) for value in values if value is not None]
+    if max(map(len, texts), default=0) > min(scale, precision - scale):
+        return False
+    text = "".join(texts)
+    # The letters of an exponent, NaN or Infinity have two cases.
+    return text.lower() == text.upper()
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
@@ -147,10 +199,13 @@ def unknown_value(field: Field, value: str | int) -> Drift:
 # Decoding row by row, for a page with an unusual value.
 
 # A row, its `_extra`, and drift as (kind, field).
-_Decoded = tuple[T, str | None, DriftNotes]
+_Decoded = tuple[T, str | None, Sequence[tuple[str, str]]]
 
 
-def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
+def _decode_rows(
+    body: bytes, contract: type[T], walked: frozenset[int] | None, *, has_fine_times: bool
+) -> Page[T]:
+    """walked: the indexes of the rows without identity numbers; None: the numbers stay."""
     page: Page[T] = Page([], [])
     texts = [bytes(raw) for raw in raw_rows(body)]
     # By the index of the row.
@@ -160,39 +215,34 @@ def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) 
         # Only here values go to `_extra` or to quarantine; the columns of identity numbers are emptied later.
         if walked is not None and index not in walked:
             texts[index], withheld = withhold_in_row(texts[index], contract)
-            page.drift.update(withheld_drift(Counter(withheld)))
+            page.drift.update(withheld_drift(withheld))
         try:
             decoded[index] = _coerced(texts[index], contract, misfits)
         except JSON_ERRORS as error:
             decoded.pop(index, None)
             page.bad.append(_bad(texts[index], error))
 
+    decoder = row_decoder(contract)
     for index, text in enumerate(texts):
         page.sent = page.sent or _names(text)
-        if fitting := _plain(text, contract):
-            decoded[index] = fitting
-        else:
+        try:
+            is_fine = has_fine_times and FINER_THAN_MICROSECONDS.search(text)
+            fitting = None if is_fine else decoder.decode(text)
+        except JSON_ERRORS:
+            fitting = None
+        if fitting is None:
             coerce(index)
+        else:
+            decoded[index] = fitting, None, ()
     indexes = list(decoded)
-    for place, names in misfits(contract, [row for row, *_ in decoded.values()]).items():
-        coerce(indexes[place], names)
+    for position, names in misfits(contract, [row for row, *_ in decoded.values()]).items():
+        coerce(indexes[position], names)
     for row, extra, notes in decoded.values():
         page.rows.append(row)
         page.extras.append(extra)
-        page.drift.update(Drift(kind, name) for kind, name in notes)
-    if page.sent:
-        page.drift.update(absent_fields(contract, page.sent, len(page.rows) + len(page.bad)))
+        for kind, name in notes:
+            page.drift[Drift(kind, name)] += 1
     return page
-
-
-def _plain(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
-    """Decode a row that fits as it was sent; None for any other row."""
-    if FINER_THAN_MICROSECONDS.search(text):
-        return None
-    try:
-        return row_decoder(contract).decode(text), None, []
-    except JSON_ERRORS:
-        return None
 
 
 def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_Decoded[T]":

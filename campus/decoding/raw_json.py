@@ -63,11 +63,16 @@ def sent_members(row: bytes) -> dict[str, Raw]:
         return {json.loads(name): Raw(value) for name, value in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def sent_names(row: bytes | Raw) -> frozenset[str]:
-    """The names of the fields that a row was sent with.
+def first_names(body: bytes) -> frozenset[str]:
+    """The field names of the first row of a list. Only its beginning is parsed, unless the row is long.
 
     Raises one of JSON_ERRORS where the row is not plain JSON."""
-    return frozenset(_MEMBERS.decode(row))
+    beginning = body[:_BEGINNING].decode(errors="ignore")
+    try:
+        row, _ = _SCANNER.raw_decode(beginning, beginning.index("{"))
+    except ValueError:
+        row = _MEMBERS.decode(raw_rows(body)[0])
+    return frozenset(row)
 
 
 def object_members(value: bytes | Raw) -> dict[str, Raw] | None:
@@ -143,6 +148,7 @@ def _after_gap(text: str, position: int) -> int:
     return position
 
 
+_BEGINNING = 1 << 14  # bytes
 _RAW_ROWS = msgspec.json.Decoder(list[Raw] | None)
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _SCANNER = json.JSONDecoder()

@@ -7,14 +7,15 @@ chance one in 20,000 ids of 18 digits looks like an identity number, and a row w
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
+from campus.account import Drift
 from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.raw_json import JSON_ERRORS, list_items, raw_rows, sent_members
 from campus.http.errors import TornBody, UnexpectedAnswer
@@ -74,8 +75,8 @@ class WithheldPage:
     """A page without the values that are identity numbers."""
 
     body: bytes
-    #: The number of rows of which a value was withheld, by field.
-    counts: Counter[str]
+    #: The fields of which a value was withheld, with the number of rows.
+    drift: Counter[Drift] = field(default_factory=Counter)
     #: The indexes of the rows that the walk went through: no number is left in them.
     walked: frozenset[int] = frozenset()
 
@@ -86,20 +87,20 @@ def withhold_in_page(body: bytes, contract: type[Contract]) -> WithheldPage:
 
     A text that is a part of the key stays, unless half of the rows have an identity number there: then the
     text becomes null, and the row has no readable key."""
-    untouched = WithheldPage(body, Counter())
+    untouched = WithheldPage(body)
     if not may_hold_identity_number(body):
         return untouched
     try:
         rows = [bytes(row) for row in raw_rows(body)]
     except (TornBody, UnexpectedAnswer):
         return untouched
-    counts: Counter[str] = Counter()
+    drift: Counter[Drift] = Counter()
     suspects = [index for index, row in enumerate(rows) if may_hold_identity_number(row)]
     spared = _spared(contract) - _keys_of_numbers(contract, [rows[index] for index in suspects], len(rows))
     for index in suspects:
         rows[index], names = withhold_in_row(rows[index], contract, spared)
-        counts.update(names)
-    return WithheldPage(b"[%b]" % b",".join(rows), counts, frozenset(suspects))
+        drift.update(withheld_drift(names))
+    return WithheldPage(b"[%b]" % b",".join(rows), drift, frozenset(suspects))
 
 
 def withhold_in_row(
@@ -135,20 +136,29 @@ def withhold_in_members(
     return _members(members, contract, withheld, walk, _spared(contract)), withheld
 
 
-def blank_identity_fields(rows: Sequence[Contract], contract: type[Contract]) -> Counter[str]:
-    """Empty the columns of identity numbers in place; returns the number of rows with a number, by field."""
-    withheld: Counter[str] = Counter()
-    for field in fields(contract):
-        if field.identity_number:
+def withheld_drift(names: Iterable[str]) -> Counter[Drift]:
+    """The drift of a row of which values were withheld: its fields, each once."""
+    return Counter(Drift(WITHHELD_NUMBER, name) for name in names)
+
+
+def blank_identity_fields(
+    rows: Sequence[Contract], contract: type[Contract], path: str = ""
+) -> Counter[Drift]:
+    """Empty the columns of identity numbers in place; returns the fields, with the number of rows.
+
+    path: of the rows, where they are embedded in other rows, with a dot at its end."""
+    withheld: Counter[Drift] = Counter()
+    for column in fields(contract):
+        if column.identity_number:
+            values = [getattr(row, column.name) for row in rows]
+            count = sum(value not in (None, "") for value in values)
+            withheld += Counter({Drift(WITHHELD_NUMBER, path + column.wire): count})
             for row in rows:
-                if getattr(row, field.name) not in (None, ""):
-                    withheld[field.wire] += 1
-                setattr(row, field.name, None)
-        elif field.nested and has_identity_fields(field.nested):
-            parts = [getattr(row, field.name) for row in rows]
-            inner = [part for part in parts if isinstance(part, field.nested)]
-            for name, count in blank_identity_fields(inner, field.nested).items():
-                withheld[f"{field.wire}.{name}"] += count
+                setattr(row, column.name, None)
+        elif column.nested and has_identity_fields(column.nested):
+            values = [getattr(row, column.name) for row in rows]
+            inner = [value for value in values if isinstance(value, column.nested)]
+            withheld += blank_identity_fields(inner, column.nested, f"{path}{column.wire}.")
     return withheld
 
 
@@ -171,7 +181,7 @@ def _members(
     """The members of an object without the fields and numbers that the walk takes out. withheld: takes the
     fields whose numbers were withheld."""
     walk.members += len(members)
-    declared = _declared(contract)
+    declared = fields_by_wire(contract) if contract else {}
     remaining: dict[str, Raw] = {}
     for name, value in members.items():
         field = declared.get(name)
@@ -318,16 +328,17 @@ def _keys_of_numbers(contract: type[Contract], suspects: Sequence[bytes], rows: 
 
 
 @cache
-def _declared(contract: type[Contract] | None) -> Mapping[str, Field]:
-    return {field.wire: field for field in fields(contract)} if contract else {}
+def fields_by_wire(contract: type[Contract]) -> Mapping[str, Field]:
+    """The fields of a contract by their names in JSON."""
+    return {field.wire: field for field in fields(contract)}
 
 
 @cache
 def _spared(contract: type[Contract] | None) -> frozenset[str]:
     """The fields whose values are ids by the contract."""
-    return frozenset(f.wire for f in _declared(contract).values() if f.required or _is_of_ids(f))
-
-
-def _is_of_ids(field: Field) -> bool:
-    kind = field.arrow_type.value_type if pa.types.is_list(field.arrow_type) else field.arrow_type
-    return field.wire.casefold().endswith(("id", "ids")) and pa.types.is_integer(kind)
+    spared = set()
+    for f in fields(contract) if contract else ():
+        kind = f.arrow_type.value_type if pa.types.is_list(f.arrow_type) else f.arrow_type
+        if f.required or (f.wire.casefold().endswith(("id", "ids")) and pa.types.is_integer(kind)):
+            spared.add(f.wire)
+    return frozenset(spared)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from campus.contracts.fields import Contract, Text, doc, fields
-from campus.decoding.column_names import RESERVED, safe_names
+from campus.decoding.inferred_contract import RESERVED, safe_names
 from campus.decoding.withholding import WITHHELD
 from campus.identity_numbers import is_identity_field
 from campus.registry import ResourceSpec

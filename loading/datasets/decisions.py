@@ -9,8 +9,7 @@ from campus.account import Drift, Tally
 from campus.datasets.metadata import OfferedDatasets
 from campus.datasets.selection import DatasetQuery, SelectionError, embedded_datasets, plan_query
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
-from campus.decoding.definition import Decided, Definition, parse_definition
-from campus.decoding.type_words import meaning_of
+from campus.decoding.definition import Decided, Definition, meaning_of, parse_definition
 from campus.fetch.collection import run_together
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError

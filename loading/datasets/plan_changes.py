@@ -1,7 +1,8 @@
 """Compares a dataset with its last plan."""
 
 from campus.account import Drift
-from campus.decoding.definition import Definition, key_fields
+from campus.decoding.definition import Definition
+from campus.decoding.inferred_contract import key_fields
 from loading.datasets.tables import DatasetSpec, definitions_of, planned_table
 from warehouse.lake.tables import ROW_KEY, Table
 from warehouse.load.logs.dataset_plans import Plan

@@ -7,8 +7,8 @@ from campus.account import Tally
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
-from campus.decoding.column_names import table_names
 from campus.decoding.columnar import RowNumbers
+from campus.decoding.inferred_contract import table_names
 from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer

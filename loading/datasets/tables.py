@@ -12,16 +12,8 @@ from msgspec import Raw
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Source
 from campus.datasets.selection import DatasetQuery, Selection, embedded_datasets, plan_query
-from campus.decoding.definition import (
-    UPDATED_AT,
-    Decided,
-    Definition,
-    columns_of,
-    key_fields,
-    parse_definition,
-    primary_key,
-)
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import UPDATED_AT, Decided, Definition, parse_definition
+from campus.decoding.inferred_contract import columns_of, contract_of, key_fields, primary_key
 from campus.registry import DATASETS, ResourceSpec
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, Column, Slice, Table, dataset_table

@@ -4,7 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 
-from campus.decoding.column_names import cut, safe_name
+from campus.decoding.inferred_contract import cut, safe_name
 from warehouse.identifiers import folded
 
 

@@ -7,8 +7,7 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from campus.contracts.fields import Contract, fields
-from campus.decoding.column_names import RESERVED, safe_names
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.inferred_contract import RESERVED, contract_of, safe_names
 from campus.registry import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped

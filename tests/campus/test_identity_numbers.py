@@ -15,8 +15,8 @@ from campus.account import Drift
 from campus.decoding import columnar
 from campus.decoding import page as page_decoder
 from campus.decoding.columnar import Records, decode_records
-from campus.decoding.definition import parse_definition, primary_key
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import parse_definition
+from campus.decoding.inferred_contract import contract_of, primary_key
 from campus.decoding.page import decode_page
 from campus.http.messages import quoted
 from campus.identity_numbers import (

@@ -17,8 +17,8 @@ from campus.account import Drift
 from campus.contracts.fields import Contract, fields
 from campus.decoding import columnar
 from campus.decoding.columnar import Records, RowNumbers, decode_records, records_schema
-from campus.decoding.definition import Definition, primary_key
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import Definition
+from campus.decoding.inferred_contract import contract_of, primary_key
 from campus.decoding.page import decode_page, to_batch
 from campus.http.errors import TornBody, UnexpectedAnswer
 from tests.kits.platforms.datasets_made import EVERYTHING, EXPANDED, dataset, field

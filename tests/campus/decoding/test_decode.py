@@ -25,8 +25,7 @@ from campus.contracts.base_data import (
     Teacher,
 )
 from campus.contracts.fields import DECIMAL, Contract, Field, fields
-from campus.decoding.columns import column, misfitting
-from campus.decoding.page import Page, batch_schema, decode_page, to_batch
+from campus.decoding.page import Page, batch_schema, column, decode_page, misfitting, to_batch
 from campus.decoding.withholding import UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.registry import RESOURCES

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 
 from campus.account import Drift
 from campus.contracts.fields import Field, column_names, fields
-from campus.decoding.column_names import RESERVED, safe_name, safe_names, table_names
-from campus.decoding.definition import columns_of, key_fields, parse_definition, primary_key
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import parse_definition
+from campus.decoding.inferred_contract import (
+    RESERVED,
+    columns_of,
+    contract_of,
+    key_fields,
+    primary_key,
+    safe_name,
+    safe_names,
+    table_names,
+)
 from campus.decoding.page import decode_page
 from campus.http.errors import UnexpectedAnswer
 from tests.kits.platforms.datasets_made import EVERYTHING, EXPANDED, dataset, field

@@ -16,12 +16,11 @@ from campus.decoding.definition import (
     Decided,
     Decision,
     Definition,
-    key_fields,
+    Meaning,
+    meaning_of,
     parse_definition,
-    primary_key,
 )
-from campus.decoding.inferred_contract import contract_of
-from campus.decoding.type_words import Meaning, meaning_of
+from campus.decoding.inferred_contract import contract_of, key_fields, primary_key
 from tests.kits.platforms.datasets_made import dataset, field
 
 WORDS = {

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from campus.decoding import type_words as types
+from campus.decoding.definition import Meaning
 from tests.kits.worlds.dataset_world import (
     Published,
     differences,
@@ -39,9 +39,9 @@ OLD_WORDS = {
 def an_earlier_version() -> Iterator[None]:
     """It knew the specification's own words, in lower case, and took all else for text."""
 
-    def meaning_of(word: str | None, precision: int | None = None, scale: int | None = None) -> types.Meaning:
+    def meaning_of(word: str | None, precision: int | None = None, scale: int | None = None) -> Meaning:
         kind = OLD_WORDS.get(word or "")
-        return types.Meaning(kind, precision, scale) if kind == "decimal" else types.Meaning(kind)
+        return Meaning(kind, precision, scale) if kind == "decimal" else Meaning(kind)
 
     with (
         patch("campus.decoding.definition.meaning_of", meaning_of),

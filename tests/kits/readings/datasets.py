@@ -22,9 +22,9 @@ from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source, Span, read_whole_segment
 from campus.datasets.type_inference import decide, first_rows, needs_values
-from campus.decoding.definition import Decided, Definition, columns_of, key_fields, parse_definition
-from campus.decoding.definition import primary_key as key_columns
-from campus.decoding.inferred_contract import contract_of
+from campus.decoding.definition import Decided, Definition, parse_definition
+from campus.decoding.inferred_contract import columns_of, contract_of, key_fields
+from campus.decoding.inferred_contract import primary_key as key_columns
 from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError

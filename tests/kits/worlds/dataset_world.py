@@ -12,7 +12,7 @@ import pyarrow as pa
 from assets.loads import DATASET_RECORDS, DATASETS
 from assets.shared.load_kind import asset_key
 from assets.shared.partitions import DATASET_SEGMENTS
-from campus.decoding.definition import columns_of
+from campus.decoding.inferred_contract import columns_of
 from loading.connection.runtime import SYNC_ID_TAG
 from loading.datasets.tables import definitions_of, planned_tables
 from pipelines.definitions import load_definitions

@@ -12,38 +12,34 @@ import pyarrow as pa
 from msgspec import Raw
 
 from campus.contracts.fields import Contract, Field, PersonRef, fields
-from campus.decoding.coercion.containers import (
+from campus.decoding.raw_json import JSON_ERRORS, list_items, object_members
+from campus.decoding.value_coercion import (
+    DASH_FOR_NOTHING,
     EMPTY_LIST,
     EMPTY_OBJECT,
-    UNREADABLE,
-    to_id_list,
-    to_list,
-    to_map,
-    to_mark,
-    worst,
-)
-from campus.decoding.coercion.persons import (
+    FINER_THAN_MICROSECONDS,
     NESTED_PERSON,
     OF_PERSON,
-    take_from_inside,
-    take_place,
-    to_id,
-    to_name,
-)
-from campus.decoding.coercion.scalars import (
-    DASH_FOR_NOTHING,
-    FINER_THAN_MICROSECONDS,
+    UNREADABLE,
     Coerce,
     Coerced,
     coercion_to,
+    take_from_inside,
+    take_place,
     to_assumed_integer,
+    to_id,
+    to_id_list,
     to_integer_from_text,
     to_json_text,
+    to_list,
+    to_map,
+    to_mark,
+    to_name,
     to_null,
     to_number,
+    worst,
 )
-from campus.decoding.raw_json import JSON_ERRORS, list_items, object_members
-from campus.decoding.withholding import WITHHELD, redacted
+from campus.decoding.withholding import WITHHELD, fields_by_wire, redacted
 
 # Kinds of drift: an unknown field inside an object, and a word in a column of marks.
 UNKNOWN_MEMBER = "unknown_nested_field"
@@ -80,31 +76,32 @@ def coerce_row(
     extra, drift = take_unknown(members, contract)
     extra |= nested
     drift += [(NESTED_PERSON, name) for name in nested]
-    for name in _withheld(contract):
-        members.pop(name, None)
+    declared = fields_by_wire(contract)
+    for name in [name for name in members if declared[name].withheld]:
+        del members[name]
     decoders, coercions, lost = _decoders(contract), _coercions(contract), {*misfits}
     for name in [*lost, *_unfit(members, contract)]:
         value = members[name]
         coerced = None if name in lost else coercions[name](bytes(value))
         if coerced is None or not _fits(decoders[name], coerced[1]):
-            coerced = (WORD if name in _marks(contract) else UNREADABLE, b"null")
+            coerced = (WORD if declared[name].mark else UNREADABLE, b"null")
         kind, replacement = coerced
         members[name] = Raw(replacement)
         if kind:
             extra[name] = Raw(redacted(value))
         if kind not in ("", DASH_FOR_NOTHING):
             drift += _drift_of(kind, name, contract, bytes(value))
-        if replacement == b"null" and name in _required(contract):
+        if replacement == b"null" and declared[name].required:
             del members[name]
     return extra, drift
 
 
 def take_unknown(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, Raw], DriftNotes]:
     """Remove unknown fields from a row; returns their values for `_extra`, and their drift."""
-    known_names = _names(contract)
+    declared = fields_by_wire(contract)
     extra: dict[str, Raw] = {}
     drift: DriftNotes = []
-    for name in [name for name in members if name not in known_names]:
+    for name in [name for name in members if name not in declared]:
         value = members.pop(name)
         drift.append(("unknown_field", name))
         if name not in WITHHELD:
@@ -114,7 +111,7 @@ def take_unknown(members: dict[str, Raw], contract: type[Contract]) -> tuple[dic
 
 def _drift_of(kind: str, name: str, contract: type[Contract], value: bytes) -> DriftNotes:
     """The drift of a rewritten field: the unknown members of the objects in it, or the field itself."""
-    inner = _nested(contract).get(name)
+    inner = fields_by_wire(contract)[name].nested
     paths = dict.fromkeys(_unknown_members(inner, value)) if inner else ()
     members = [(UNKNOWN_MEMBER, f"{name}.{path}") for path in paths]
     return members if members and kind == UNKNOWN_MEMBER else [*members, (kind, name)]
@@ -124,11 +121,11 @@ def _unknown_members(contract: type[Contract], value: bytes) -> Iterator[str]:
     """The paths of unknown members in an object or in a list of objects."""
     for item in list_items(value) or [value]:
         for name, member in (object_members(item) or {}).items():
-            if name in _nested(contract):
-                inner = _unknown_members(_nested(contract)[name], bytes(member))
-                yield from (f"{name}.{path}" for path in inner)
+            declared = fields_by_wire(contract).get(name)
+            if declared is not None and declared.nested:
+                yield from (f"{name}.{path}" for path in _unknown_members(declared.nested, bytes(member)))
             # A person inside a person is understood.
-            elif name not in _names(contract) and not (contract is PersonRef and name in OF_PERSON):
+            elif declared is None and not (contract is PersonRef and name in OF_PERSON):
                 yield name
 
 
@@ -138,16 +135,17 @@ def _unfit(members: Mapping[str, Raw], contract: type[Contract]) -> list[str]:
     is_fine = FINER_THAN_MICROSECONDS.search(row) is not None
     if not is_fine and _fits(row_decoder(contract), row):
         return []
-    timed = _timed(contract)
-    return [
-        name
-        for name, decoder in _decoders(contract).items()
-        if (value := members.get(name)) is not None
-        and (
-            not _fits(decoder, value)
-            or (is_fine and name in timed and FINER_THAN_MICROSECONDS.search(bytes(value)))
-        )
-    ]
+    decoders = _decoders(contract)
+    unfit = []
+    for field in fields(contract):
+        if (value := members.get(field.wire)) is None:
+            continue
+        may_be_fine = is_fine and (field.nested or pa.types.is_timestamp(field.arrow_type))
+        if not _fits(decoders[field.wire], value) or (
+            may_be_fine and FINER_THAN_MICROSECONDS.search(bytes(value))
+        ):
+            unfit.append(field.wire)
+    return unfit
 
 
 @cache
@@ -228,35 +226,3 @@ def _to_objects(
 def _decoders(contract: type[Contract]) -> Mapping[str, "msgspec.json.Decoder[Any]"]:
     hints = get_type_hints(contract, include_extras=True)
     return {field.wire: msgspec.json.Decoder(hints[field.name]) for field in fields(contract)}
-
-
-@cache
-def _required(contract: type[Contract]) -> frozenset[str]:
-    return frozenset(field.encode_name for field in msgspec.structs.fields(contract) if field.required)
-
-
-@cache
-def _marks(contract: type[Contract]) -> frozenset[str]:
-    return frozenset(field.wire for field in fields(contract) if field.mark)
-
-
-@cache
-def _timed(contract: type[Contract]) -> frozenset[str]:
-    """The fields that may contain a timestamp."""
-    return frozenset(f.wire for f in fields(contract) if f.nested or pa.types.is_timestamp(f.arrow_type))
-
-
-@cache
-def _names(contract: type[Contract]) -> frozenset[str]:
-    return frozenset(field.wire for field in fields(contract))
-
-
-@cache
-def _nested(contract: type[Contract]) -> Mapping[str, type[Contract]]:
-    """The contracts of the objects in fields."""
-    return {field.wire: field.nested for field in fields(contract) if field.nested}
-
-
-@cache
-def _withheld(contract: type[Contract]) -> frozenset[str]:
-    return frozenset(field.wire for field in fields(contract) if field.withheld)

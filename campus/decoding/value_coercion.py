@@ -1,17 +1,19 @@
-"""Coerces one value that does not fit its column, without loss: numbers, flags, dates, timestamps.
+"""Coerces one value that does not fit its column, without loss: numbers, flags, dates, timestamps,
+lists, maps; and people, whom platforms send as numbers, as text, or inside objects.
 
 Each function takes the JSON of a value that the decoder refused, and returns None where it does not fit."""
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
+from msgspec import Raw
 
-from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE
-from campus.decoding.raw_json import JSON_ERRORS
+from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE, Contract
+from campus.decoding.raw_json import JSON_ERRORS, list_items, object_members
 from campus.decoding.withholding import redacted
 
 # A drift kind ("": no drift) and the JSON of the new value.
@@ -216,3 +218,127 @@ def to_wall_clock(value: bytes) -> Coerced | None:
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
         return None
     return ("fine_timestamp", exact) if exact != value else None
+
+
+# An integer in text in its only spelling, and several integers in one text.
+INTEGER_TEXT = re.compile(rb'"(0|-?[1-9]\d*)"')
+INTEGERS_TEXT = re.compile(rb'"(0|-?[1-9]\d*)(,\s*(0|-?[1-9]\d*))+"')
+TEXT_FOR_IDS, OBJECTS_FOR_IDS, NESTED_PERSON = "text_for_ids", "objects_for_ids", "nested_person"
+# Members that name the user of an object. They come before the object's own id.
+USER_IDS = ("rid", "reflection_id")
+INSIDE = "reflection"
+OF_PERSON = (*USER_IDS, INSIDE)
+
+
+def take_from_inside(members: dict[str, Raw], contract: type[Contract]) -> dict[str, Raw]:
+    """Fill the row's missing fields from the person inside `reflection`, and its id unless the row names the
+    person; returns the values for `_extra`."""
+    inside = _inside(members)
+    if not inside:
+        return {}
+    extra = {INSIDE: Raw(redacted(members.pop(INSIDE)))}
+    is_named = any(bytes(members.get(name, b"null")) != b"null" for name in USER_IDS)
+    for name in contract.of_person:
+        sent, value = bytes(members.get(name, b"null")), inside.get(name)
+        if value is None or value in (sent, b"null"):
+            continue
+        if sent == b"null" or (name == "id" and not is_named):
+            extra |= {} if sent == b"null" else {name: Raw(sent)}
+            members[name] = Raw(bytes(value))
+    return extra
+
+
+def take_place(members: dict[str, Raw]) -> bool:
+    """Replace a person by the person inside `reflection`; returns whether anything changed."""
+    sent, inside = dict(members), _inside(members)
+    if user_id := _user_id(members):
+        members["id"] = Raw(user_id)
+    for name in ("name", "usin"):
+        if bytes(members.get(name, b"null")) == b"null" and name in inside:
+            members[name] = inside[name]
+    return members != sent
+
+
+def to_id(value: bytes) -> Coerced | None:
+    """An id that is sent as text, or as the object with this id."""
+    if value.startswith(b"{"):
+        user_id = _user_id(object_members(value) or {})
+        return (OBJECTS_FOR_IDS, user_id) if user_id else None
+    return (TEXT_FOR_IDS, value[1:-1]) if INTEGER_TEXT.fullmatch(value) else to_integer(value)
+
+
+def _user_id(members: Mapping[str, Raw]) -> bytes | None:
+    """The user of an object: the user that it names or contains, else the object's own id."""
+    candidates = [*(members.get(name) for name in USER_IDS), _inside(members).get("id"), members.get("id")]
+    values = [bytes(value) for value in candidates if value]
+    ids = [
+        value if INTEGER.fullmatch(value) else value[1:-1]
+        for value in values
+        if INTEGER.fullmatch(value) or INTEGER_TEXT.fullmatch(value)
+    ]
+    return next(iter(ids), None)
+
+
+def _inside(members: Mapping[str, Raw]) -> Mapping[str, Raw]:
+    """The members of an object's `reflection`; none without it."""
+    return object_members(bytes(members.get(INSIDE, b"null"))) or {}
+
+
+def to_name(value: bytes) -> Coerced | None:
+    """A name that is sent inside an object, or as a number."""
+    name = (object_members(value) or {}).get("name")
+    return to_text(value) if name is None else ("objects_for_names", bytes(name))
+
+
+# PHP writes an empty object as a list.
+EMPTY_LIST = ("empty_list", b"null")
+EMPTY_OBJECT = ("empty_object", b"null")
+# Drift kind of a value that its column cannot hold.
+UNREADABLE = "unreadable_value"
+
+
+def to_list(coerce: Coerce, value: bytes) -> Coerced | None:
+    """A list of plain values."""
+    items = list_items(value)
+    if items is None:
+        return EMPTY_OBJECT if value == b"{}" else to_null(value)
+    coerced = [coerce(item) for item in items]
+    pairs = zip(items, coerced, strict=True)
+    kind = worst(result[0] for result in coerced if result)
+    return kind, msgspec.json.encode([Raw(result[1] if result else item) for item, result in pairs])
+
+
+def to_id_list(value: bytes) -> Coerced | None:
+    """A list of ids, which may be one text with commas."""
+    if INTEGERS_TEXT.fullmatch(value) or INTEGER_TEXT.fullmatch(value):
+        return TEXT_FOR_IDS, b"[%b]" % value[1:-1]
+    return to_list(to_id, value)
+
+
+def to_map(coerce: Coerce, value: bytes) -> Coerced | None:
+    """An object whose keys are data."""
+    if value == b"[]":
+        return EMPTY_LIST
+    if not value.startswith(b"{"):
+        return to_null(value)
+    members = object_members(value)
+    if members is None:
+        return None
+    coerced = {name: result for name, member in members.items() if (result := coerce(bytes(member)))}
+    texts = {name: Raw(text) for name, (_, text) in coerced.items()}
+    return worst(kind for kind, _ in coerced.values()), msgspec.json.encode(members | texts)
+
+
+def to_mark(value: bytes) -> Coerced | None:
+    """A mark of a transcript: any text; a dash means no mark."""
+    if value == b"null" or value.startswith(b'"'):
+        result = to_null(value)
+        return result if result != EMPTY else None
+    return to_text(value) or (UNREADABLE, b"null")
+
+
+def worst(kinds: Iterable[str]) -> str:
+    """The drift kind of a value whose parts were rewritten in several ways."""
+    return max(
+        filter(None, kinds), key=lambda kind: (kind == UNREADABLE, kind != DASH_FOR_NOTHING), default=""
+    )
