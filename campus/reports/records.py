@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 
 from campus.contracts.fields import Contract
-from campus.datasets.paged import counted_records, note_outcome
+from campus.datasets.paged import Page, Pages, counted_records, note_outcome
 from campus.datasets.records import RecordsRead, Write
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.page import Page as Decoded
 from campus.decoding.page import decode_page
-from campus.decoding.page_buffer import Page, Pages
 from campus.decoding.raw_json import raw_members, raw_rows
 from campus.fetch.collection import Collection
 from campus.fetch.reader import Reader
@@ -24,9 +23,8 @@ from campus.http.errors import Refused, UnexpectedAnswer
 from campus.paging import Outcome, page_by_number
 from campus.plan.units import Unit
 from campus.registry import REPORT_FIELDS
-from campus.reports.fields import definition_of, members_of
-from campus.reports.parameters import ReportRequest
-from campus.reports.selection import combination_text
+from campus.reports.metadata import definition_of, members_of
+from campus.reports.selection import ReportRequest, combination_text
 from campus.sources.gathered import Collector
 from campus.sources.row_rules import apply_row_rules, gathered_of
 

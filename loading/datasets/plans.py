@@ -3,34 +3,97 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from campus.account import Tally
+from campus.account import Drift, Tally
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
 from campus.decoding.columnar import RowNumbers
-from campus.decoding.inferred_contract import table_names
+from campus.decoding.definition import Definition
+from campus.decoding.inferred_contract import contract_of, key_fields, table_names
 from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
-from campus.registry import DATASET_METADATA
+from campus.registry import DATASET_METADATA, DATASETS, ResourceSpec
 from loading.connection.runtime import Runtime
 from loading.datasets.decisions import Decisions
-from loading.datasets.plan_changes import definition_drift, is_our_change, key_text
-from loading.datasets.retirement import retire
 from loading.datasets.tables import (
     DatasetSpec,
     dataset_spec,
+    definitions_of,
     planned_table,
+    segment_slice,
     stored_definition,
 )
 from loading.partition_keys import segment_key
-from loading.slices.commit import STORAGE_ERRORS, Planned
+from loading.slices.commit import STORAGE_ERRORS, Loaded, Planned, empty_slice
 from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.slice_context import SliceContext
 from loading.tables import slice_of
+from warehouse.lake.tables import ROW_KEY, Table
+from warehouse.load.commit import Guard
 from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
-from warehouse.load.logs.load_log import now, record_differences
+from warehouse.load.logs.load_log import SliceStatus, now, record_differences, slice_statuses
+from warehouse.load.schema_evolution import changes, evolve, type_name
 from warehouse.load.slice_reading import Cause
+from warehouse.load.watermark import live_rows
 from warehouse.maintenance.rekey import rekey
+
+
+def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loaded]:
+    """Empty the slices of a plan that hold rows or quarantined rows, as far as the guard allows."""
+    table = evolve(runtime.lake, planned_table(plan)).table
+    contract = contract_of(definitions_of(plan)[plan.dataset])
+    resource = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
+    slices = [segment_slice(plan.school_id, number) for number in plan.segments]
+    rows = live_rows(runtime.lake, table, slices, None)
+    statuses = slice_statuses(runtime.lake, plan.school_id).get(table.name, {})
+    return [
+        empty_slice(SliceContext(runtime, cause, resource, slice, table), guard)
+        for slice in slices
+        if rows[slice].alive or statuses.get(str(slice), SliceStatus()).quarantined
+    ]
+
+
+def definition_drift(dataset: DatasetSpec, before: Plan | None) -> list[Drift]:
+    """Parts of the metadata that are not understood, and differences from the metadata of the last plan."""
+    drift = [*dataset.definition.drift]
+    if before is not None:
+        old, new = planned_table(before), dataset.table
+        drift += [change for change in changes(old, new) if change.field != ROW_KEY.name]
+        if key_text(old) != key_text(new):
+            drift.append(Drift("key_changed", "", f"{key_text(old)} -> {key_text(new)}"))
+        drift += _grown_enums(definitions_of(before)[before.dataset], dataset.definition)
+    return drift
+
+
+def is_our_change(plan: Plan, dataset: DatasetSpec) -> bool:
+    """Whether a dataset's query or table changed, while the platform's words about its key did not."""
+    before = definitions_of(plan)[plan.dataset]
+    return plan.signature != dataset.signature and _key_words(before) == _key_words(dataset.definition)
+
+
+def _key_words(definition: Definition) -> list[tuple[str, str | None]]:
+    """The fields that the metadata call primary, with the platform's words for their types."""
+    return [(f.name, f.word) for f in key_fields(definition)] if definition.tells_key else []
+
+
+def key_text(table: Table) -> str:
+    """The key of a dataset's rows, for messages."""
+    if table.primary_key == (ROW_KEY.name,):
+        return "none"
+    types = {column.name: type_name(column.type) for column in table.columns}
+    return ", ".join(f"{name} ({types[name]})" for name in table.primary_key)
+
+
+def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
+    listed = {field.name: set(field.enum or ()) for field in before.fields if field.type == "enum"}
+    return [
+        Drift("enum_grown", field.name, str(value))
+        for field in after.fields
+        if field.name in listed
+        for value in field.enum or ()
+        if value not in listed[field.name]
+    ]
 
 
 async def plan_datasets(

@@ -1,27 +1,172 @@
-"""Loads results of reports, report by report, with several results of a report at a time."""
+"""Loads results of reports, several results of a report at a time: each as a whole, with the fields that came
+with it."""
 
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
 
+import pyarrow as pa
+
+from campus.account import Account
+from campus.contracts.fields import Contract, fields
+from campus.datasets.records import Write
 from campus.fetch.collection import run_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
-from campus.reports.metadata import read_report
-from campus.reports.parameters import ReportRequest, ReportSelectionError
+from campus.reports.metadata import changed_fields, read_report
+from campus.reports.records import read_records
+from campus.reports.selection import ReportRequest, ReportSelectionError
 from campus.sources.gathered import Collector
 from loading.connection.outage import connected
 from loading.connection.runtime import Runtime
-from loading.reports.loader import ReportLoader
 from loading.reports.plans import error_lines, requests_of
-from loading.reports.tables import Result, selections_of
+from loading.reports.tables import Result, known_columns, name_columns, records_spec, selections_of, table_of
 from loading.run_results import Report, RunResults
-from loading.slices.commit import Loaded
+from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.slices.slice_context import SliceContext
+from loading.slices.stage import Stage, open_stage
+from loading.tables import TABLES
+from loading.threads import in_thread
+from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
 from warehouse.load.logs.load_log import committed
+from warehouse.load.schema_evolution import evolve
 from warehouse.load.slice_reading import Cause
+
+NO_ROWS = "no rows: the platform has none for these parameters"
+
+
+class ReportLoader:
+    """Loads results for one run. `done`: the slices that the run's cause has committed."""
+
+    def __init__(
+        self, runtime: Runtime, client: Client, cause: Cause, done: Mapping[tuple[str, str], datetime]
+    ) -> None:
+        self._runtime, self._client, self._cause, self._done = runtime, client, cause, done
+        # The columns of fields by table. Results that load side by side share them.
+        self._columns: dict[str, dict[str, str]] = {}
+        # Bounds the memory: one result at a time commits, while others go on reading.
+        self._commits = asyncio.Lock()
+
+    def is_done(self, result: Result) -> bool:
+        """Whether this run's cause has committed the result."""
+        tables = (f"reports.{result.table_name}", REPORT_FIELDS.name)
+        return all((name, str(result.slice)) in self._done for name in tables)
+
+    async def load(self, result: Result, prefix: str, request: ReportRequest) -> list[Loaded]:
+        """Load the records of a result, and after them its fields; a failure is an outcome."""
+        runtime, field_batches = self._runtime, list[pa.RecordBatch]()
+        collector = Collector(REPORT_FIELDS, str(result.slice), field_batches.append)
+        with ExitStack() as stack:
+            records: _Records | None = None
+
+            def open_records(contract: type[Contract]) -> Write:
+                nonlocal records
+                columns = self._columns_of(result)
+                name_columns(contract, columns)
+                evolved = evolve(runtime.lake, table_of(result, contract, columns))
+                stage = stack.enter_context(open_stage(self._context(result, evolved.table), evolved=evolved))
+                records = _Records(stage, result.combination, contract, columns)
+                return records.write
+
+            try:
+                read = await read_records(
+                    self._client,
+                    result.school_id,
+                    prefix,
+                    result.report,
+                    request,
+                    collector,
+                    open_records,
+                    runtime.scratch,
+                )
+                assert records is not None
+                async with self._commits:
+                    return await in_thread(
+                        self._commit, result, records.stage, read.account, field_batches, collector.account
+                    )
+            except (CampusError, *STORAGE_ERRORS) as error:
+                return [self.fail(result, str(error))]
+
+    def fail(self, result: Result, message: str) -> Loaded:
+        """Log that a result could not be loaded; its rows stay."""
+        table = report_table(result.table_name, (), "")
+        return fail_slice(self._context(result, table), message)
+
+    def _context(self, result: Result, table: Table) -> SliceContext:
+        return SliceContext(self._runtime, self._cause, records_spec(table), result.slice, table)
+
+    def _columns_of(self, result: Result) -> dict[str, str]:
+        name = result.table_name
+        if name not in self._columns:
+            self._columns[name] = known_columns(self._runtime.lake, name)
+        return self._columns[name]
+
+    def _commit(
+        self,
+        result: Result,
+        records: Stage,
+        account: Account,
+        field_batches: list[pa.RecordBatch],
+        fields_account: Account,
+    ) -> list[Loaded]:
+        """Commit the records and the fields. Without fields there are no rows either, and the table keeps its
+        columns."""
+        if field_batches:
+            before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice).to_pylist()
+            after = pa.Table.from_batches(field_batches).to_pylist()
+            account.drift.update(changed_fields(before, after))
+        reading = replace(
+            reading_of(records.context, records.writer, account),
+            failures=tuple(account.proofs),
+            notes=() if account.received else (NO_ROWS,),
+        )
+        loaded = commit_slice(records.context, reading, guard_of(records.context))
+        if loaded.outcome is None or not field_batches:
+            return [loaded]
+        context = SliceContext.of(self._runtime, self._cause, REPORT_FIELDS, result.slice)
+        with open_stage(context) as stage:
+            for batch in field_batches:
+                stage.write(_with_columns(batch, result.table_name, self._columns_of(result)))
+            reading = reading_of(context, stage.writer, fields_account)
+            return [loaded, commit_slice(context, reading, guard_of(context))]
+
+
+class _Records:
+    """Stages the records of a result: numbered, in the columns of their table."""
+
+    def __init__(
+        self, stage: Stage, combination: str, contract: type[Contract], columns: Mapping[str, str]
+    ) -> None:
+        self.stage = stage
+        self._names = {field.name: columns[field.wire] for field in fields(contract)}
+        self._params = pa.scalar(combination)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Stage rows in the platform's order."""
+        first = self.stage.writer.rows + 1
+        columns = {
+            ROW_NUMBER.name: pa.array(range(first, first + batch.num_rows), ROW_NUMBER.type),
+            PARAMS.name: pa.repeat(self._params, batch.num_rows),
+            **{column: batch.column(name) for name, column in self._names.items()},
+            EXTRA: batch.column(EXTRA),
+        }
+        self.stage.write(pa.RecordBatch.from_pydict(columns))
+
+
+def _with_columns(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:
+    """Add the table and the column that store each field."""
+    rows = [
+        {**row, "table_name": table_name, "column_name": columns.get(row["name"])}
+        for row in batch.to_pylist()
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
 
 GONE = "neither the report nor what campus.yaml asks of it has this result any more; the discovery retires it"
 # The platform computes a report when it is requested.

@@ -20,8 +20,7 @@ from pydantic import (
 
 from campus.attendance.calendar import WeekCondition
 from campus.attendance.week_rules import WeeksBegin
-from campus.datasets.filters import FilterValue
-from campus.datasets.selection import Selection, TableSelection
+from campus.datasets.selection import FilterValue, Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
 from exports.oneroster.standard import Version

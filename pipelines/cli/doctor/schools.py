@@ -35,7 +35,7 @@ from campus.registry import (
 )
 from campus.registry.spec import DetailRows
 from campus.reports.metadata import read_report
-from campus.reports.parameters import plan_requests
+from campus.reports.selection import plan_requests
 from campus.reports.selection import ReportSelection
 from campus.sources.gathered import Collector
 from campus.sources.hidden_rows import HIDDEN

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from campus.account import Drift
 from campus.contracts.fields import fields
 from campus.decoding.inferred_contract import RESERVED, columns_of, contract_of
-from campus.reports.fields import changed_fields, definition_of
+from campus.reports.metadata import changed_fields, definition_of
 from tests.kits.platforms.reports_made import field
 
 

@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campus.reports.metadata import OfferedReport, Option, Parameter, Query
-from campus.reports.parameters import ReportRequest, ReportSelectionError, plan_requests
-from campus.reports.selection import DateRanges, ParameterValue, ReportSelection, as_text, combination_text
+from campus.reports.selection import (
+    DateRanges,
+    ParameterValue,
+    ReportRequest,
+    ReportSelection,
+    ReportSelectionError,
+    as_text,
+    combination_text,
+    plan_requests,
+)
 
 GRADE = Parameter(
     "grade", "select", "年级", True, (Option(7, "初一"), Option("08", "初二"), Option(True, "全部"))

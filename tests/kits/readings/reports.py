@@ -21,9 +21,8 @@ from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
-from campus.reports.parameters import plan_requests
 from campus.reports.records import read_records
-from campus.reports.selection import ReportSelection, combination_text
+from campus.reports.selection import ReportSelection, combination_text, plan_requests
 from campus.sources.gathered import Collector
 from tests.kits.platforms.in_process import CLIENT_ID, CLIENT_SECRET, client
 
