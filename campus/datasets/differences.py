@@ -9,10 +9,9 @@ reading in full.
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
 
-from campus.account import Tally
 from campus.datasets.records import CountedSpan, Source, Span, count
 from campus.fetch.collection import run_together
-from campus.http.client import Client
+from campus.fetch.reader import Reader
 
 # Parts that a range is cut into. See benchmarks/README.md for others.
 PARTS = 4
@@ -76,7 +75,7 @@ def _counted(spans: Iterable[Span], counts: Iterable[int | None], rows: int) -> 
 
 
 async def find_differences(
-    client: Client, source: Source, stored_ids: Sequence[int], span: Span, rows: int, tally: Tally
+    reader: Reader, source: Source, stored_ids: Sequence[int], span: Span, rows: int
 ) -> list[CountedSpan] | None:
     """Find the spans of a segment to be read, with counts that are asked for side by side.
 
@@ -85,7 +84,7 @@ async def find_differences(
     counts: list[int | None] = []
 
     async def ask(position: int, part: Span) -> None:
-        counts[position] = await count(client, source, part, tally)
+        counts[position] = await count(reader, source, part)
 
     try:
         spans = next(search)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.account import Tally
 from campus.contracts.fields import fields
-from campus.datasets.records import Source, Span, count, key_in, raw_records, reader_of
+from campus.datasets.records import Source, Span, count, key_in, raw_records
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Readings, drive_readings
-from campus.http.client import Client
+from campus.fetch.reader import Reader, Readings, drive_readings
 from campus.http.errors import Refused, UnexpectedAnswer
 
 # A dataset of few rows has no more segments than this.
@@ -36,7 +34,7 @@ class _NotSeekable(Exception):
 
 
 async def plan_layout(
-    client: Client, source: Source, width: int | None, segment_rows: int, most_segments: int, tally: Tally
+    reader: Reader, source: Source, width: int | None, segment_rows: int, most_segments: int
 ) -> Layout:
     """Find the segments of a dataset that hold records. A gap between ids costs one request, however long.
 
@@ -46,26 +44,26 @@ async def plan_layout(
     if not has_integer_key(source):
         return Layout(None, why=_no_integer_key(source))
     try:
-        bounds = await _id_bounds(client, source, tally)
+        bounds = await _id_bounds(reader, source)
         if bounds is None:
             return Layout(width or segment_rows)
         if width is None:
-            return await _cut(client, source, bounds, segment_rows, most_segments, tally)
-        return Layout(width, await _segments(client, source, width, bounds, tally))
+            return await _cut(reader, source, bounds, segment_rows, most_segments)
+        return Layout(width, await _segments(reader, source, width, bounds))
     except Refused as error:
         return Layout(None, why=error.message)
     except _NotSeekable as error:
         return Layout(None, why=str(error))
 
 
-async def why_by_pages(client: Client, source: Source, tally: Tally) -> str:
+async def why_by_pages(reader: Reader, source: Source) -> str:
     """Why a dataset can be read by pages only, as far as one request shows; empty where segments work.
 
     Raises CampusError."""
     if not has_integer_key(source):
         return _no_integer_key(source)
     try:
-        await _first_id(client, source, _from(source, 0), tally)
+        await _first_id(reader, source, _from(source, 0))
     except Refused as error:
         return error.message
     except _NotSeekable as error:
@@ -90,56 +88,54 @@ def _width(ids: int, segment_rows: int, most_segments: int) -> int:
     return width
 
 
-async def _id_bounds(client: Client, source: Source, tally: Tally) -> Span | None:
+async def _id_bounds(reader: Reader, source: Source) -> Span | None:
     """The least and the greatest id; None where the dataset has no record.
 
     Raises _NotSeekable where the platform does not sort, so that no request finds the next record."""
-    least = await _first_id(client, source, {}, tally)
+    least = await _first_id(reader, source, {})
     if least is None:
         return None
-    greatest = await _first_id(client, source, {}, tally, descending=True)
+    greatest = await _first_id(reader, source, {}, descending=True)
     if greatest is None:
         raise _contradiction(source, f"sorted by id it begins with {least}, and has no end")
     if greatest <= least:
-        below = await _first_id(client, source, {f"{source.key_fields[0]}_elt": least - 1}, tally)
-        above = await _first_id(client, source, _from(source, least + 1), tally)
+        below = await _first_id(reader, source, {f"{source.key_fields[0]}_elt": least - 1})
+        above = await _first_id(reader, source, _from(source, least + 1))
         if {greatest, below, above} - {None, least}:
             raise _NotSeekable("the platform ignores sort")
     return Span(least, greatest)
 
 
-async def _cut(
-    client: Client, source: Source, bounds: Span, segment_rows: int, most_segments: int, tally: Tally
-) -> Layout:
+async def _cut(reader: Reader, source: Source, bounds: Span, segment_rows: int, most_segments: int) -> Layout:
     """Cut a new dataset into fine segments where its ids are dense or lie in clusters. Where the ids are
     sparse, segments are so wide that their rows are worth the requests."""
     ids = bounds.last - bounds.first + 1
-    counted = await count(client, source, None, tally)
+    counted = await count(reader, source, None)
     rows = min(counted, ids) if counted else ids
     most = min(most_segments, max(FEW, 4 * (rows // segment_rows)))
     width = _width(rows, segment_rows, most)
-    segments = await _segments(client, source, width, bounds, tally, most)
+    segments = await _segments(reader, source, width, bounds, most)
     if len(segments) > most:
         width = _width(ids, segment_rows, most)
-        segments = await _segments(client, source, width, bounds, tally)
+        segments = await _segments(reader, source, width, bounds)
     return Layout(width, segments)
 
 
 async def _segments(
-    client: Client, source: Source, width: int, bounds: Span, tally: Tally, enough: float = math.inf
+    reader: Reader, source: Source, width: int, bounds: Span, enough: float = math.inf
 ) -> tuple[int, ...]:
     """Find the segments that hold records: the next record after the end of one segment lies in the next.
     Stops once there are more than `enough`."""
     greatest = bounds.last
     # Only new records lie beyond, unless the platform ignores the bound.
-    beyond = await _first_id(client, source, _from(source, greatest + 1), tally, empty_is_unusual=False)
+    beyond = await _first_id(reader, source, _from(source, greatest + 1), empty_is_unusual=False)
     if beyond is not None and beyond <= greatest:
         raise _NotSeekable(f"the platform ignores {source.key_fields[0]}_egt")
     segments = [bounds.first // width]
     while len(segments) <= enough and (
         (start := (segments[-1] + 1) * width) <= greatest or beyond is not None
     ):
-        following = await _first_id(client, source, _from(source, start), tally)
+        following = await _first_id(reader, source, _from(source, start))
         if following is None and start <= greatest:
             raise _contradiction(source, f"it ends with id {greatest}, and from {start} on there is nothing")
         if following is None:
@@ -163,10 +159,9 @@ def _from(source: Source, start: int) -> Mapping[str, str | int]:
 
 
 async def _first_id(
-    client: Client,
+    reader: Reader,
     source: Source,
     params: Mapping[str, str | int],
-    tally: Tally,
     *,
     descending: bool = False,
     empty_is_unusual: bool = True,
@@ -179,8 +174,8 @@ async def _first_id(
         part = {"page": 1, "per_page": before} if before % 2 else {"paginated": 0, "limit": 1 + before}
         return (yield from raw_records(source, {**order, **part})).value
 
-    asking = confirmed(client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual)
-    rows = await drive_readings(reader_of(client, source, tally), asking)
+    asking = confirmed(reader.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual)
+    rows = await drive_readings(reader, asking)
     if not rows:
         return None
     first = key_in(rows[0], key_field)

@@ -14,7 +14,7 @@ from campus.fetch.collection import Collection, run_together
 from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
-from campus.http.client import Client, segment
+from campus.http.client import segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.paging import V3_NAMES, Outcome, page_list
 from campus.registry import DATASETS
@@ -37,15 +37,14 @@ class OfferedDatasets:
 
 
 async def read_datasets(
-    client: Client, school_id: int, datasets: Collector, fields: Collector, relations: Collector
+    reader: Reader, datasets: Collector, fields: Collector, relations: Collector
 ) -> OfferedDatasets:
     """Read the metadata of a school's datasets into the three collectors.
 
     A listed dataset that cannot be read keeps its fields and relations of before. Raises CampusError where
     the list cannot be read: a dataset that is missing from half a list would look deleted."""
-    reader = Reader(client, school_id, DATASETS.scopes, datasets.account.tally)
     listing = await first_answer(
-        client.capabilities,
+        reader.capabilities,
         lambda prefix: _list(reader, prefix),
         lambda listed: not listed[0],
     )
@@ -59,7 +58,7 @@ async def read_datasets(
         members, name = object_members(row), _name(row)
         if members and name and ("relations" not in members or _has_no_fields(row)):
             asking = confirmed(
-                client.capabilities,
+                reader.capabilities,
                 partial(_one_dataset, prefix, name),
                 _has_no_fields,
                 varies=(DATASETS.path, V3_NAMES.page),

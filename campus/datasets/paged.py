@@ -11,11 +11,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from campus.account import BadRow, Drift
-from campus.datasets.records import RecordsRead, Source, Write, decoder, reader_of
+from campus.account import Account, BadRow, Drift
+from campus.datasets.records import RecordsRead, Source, Write, decoder
 from campus.decoding.columnar import Records, RowNumbers
 from campus.fetch.collection import Collection
-from campus.http.client import Client
+from campus.fetch.reader import Reader
 from campus.http.errors import Refused
 from campus.paging import Outcome, PageNames, page_by_number
 from campus.paging.passes import counted_of, numbered_pages
@@ -82,13 +82,13 @@ def _keys(records: Records, key: tuple[str, ...]) -> list[int]:
     return [hash(repr(values)) for values in sent]
 
 
-async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
+async def read_pages(reader: Reader, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
     """Read a whole dataset by numbered pages until the reading is proven to be complete. The pages are sorted
     by the key where the platform sorts.
 
     write: takes batches of the contract's columns and `_extra`; without a key, `_row` comes first. scratch:
     the folder in which the pages wait. Raises CampusError."""
-    read, decode_records = RecordsRead(distinct=False), decoder(client, source)
+    read, decode_records = RecordsRead(Account(tally=reader.tally), distinct=False), decoder(reader, source)
     with Pages(scratch) as stored:
 
         def decode(body: bytes) -> Page:
@@ -96,16 +96,16 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = page_by_number(
-                client.page_size,
+                reader.client.page_size,
                 limit,
                 names=PageNames(unpaged=(("paginated", 0), ("limit", limit))),
                 keep_duplicates=not source.key,
-                confirmation=client.capabilities.confirmation,
+                confirmation=reader.capabilities.confirmation,
             )
             collection = Collection(
                 source.path, {**source.params, **order}, decode, lambda page: page.keys, paging
             )
-            return await collection.read(reader_of(client, source, read.account.tally))
+            return await collection.read(reader)
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:

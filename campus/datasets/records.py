@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from campus.account import Account, Drift, Tally
+from campus.account import Account, Drift
 from campus.contracts.fields import Contract
 from campus.decoding.columnar import Records, decode_records, without_repeats
 from campus.decoding.definition import UPDATED_AT
@@ -25,9 +25,7 @@ from campus.decoding.raw_json import raw_rows
 from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
 from campus.fetch.reader import Answer, AnswerRequest, Reader, Readings, drive_readings
-from campus.http.client import Client
 from campus.paging import PageRequest, PageSeen, page_by_id
-from campus.registry import DATASETS
 
 # One page a processor: more at a time would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
@@ -37,9 +35,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Source:
-    """The records of one dataset of one school, and the query for them."""
+    """The records of one dataset, and the query for them."""
 
-    school_id: int
     path: str
     contract: type[Contract]
     # Columns of the primary key; empty: the dataset has none.
@@ -101,61 +98,54 @@ class RecordsRead:
 
 
 async def read_segment(
-    client: Client,
-    source: Source,
-    span: Span,
-    limit: int,
-    since: datetime | None,
-    write: Write,
-    tally: Tally | None = None,
+    reader: Reader, source: Source, span: Span, limit: int, since: datetime | None, write: Write
 ) -> RecordsRead:
     """Read the records of a segment by the procedure of the specification: ascending ids until none is left.
 
     The next page is requested while a page is written.
 
     since: only records updated then or later (the platform's wall clock). write: takes batches of the
-    contract's columns and `_extra`, one at a time, in other threads. tally: of earlier requests for the same
-    segment. Raises CampusError."""
-    read = RecordsRead(Account(tally=tally or Tally()), incremental=since is not None)
-    await _read_range(client, source, span, limit, since, write, read)
+    contract's columns and `_extra`, one at a time, in other threads. Raises CampusError."""
+    read = RecordsRead(Account(tally=reader.tally), incremental=since is not None)
+    await _read_range(reader, source, span, limit, since, write, read)
     return read
 
 
 async def read_whole_segment(
-    client: Client, source: Source, span: Span, limit: int, write: Write, tally: Tally
+    reader: Reader, source: Source, span: Span, limit: int, write: Write
 ) -> RecordsRead:
-    """Read a segment in full, and compare it with the platform's count; arguments as of `read_segment`.
+    """Read a segment in full, and compare it with the platform's count.
 
     An empty answer ends a reading, even if the platform sent it by mistake. So where the platform counts more
     rows, it counts those after the last id as well, and they are read as long as any come. If the platform
     counts some and sends none, the reading is not complete. The count of the segment alone proves nothing:
     rows may be new, or counted by another rule. Where the platform does not count, the ids after the last one
     are requested once more."""
-    read = await read_segment(client, source, span, limit, None, write, tally)
+    read = await read_segment(reader, source, span, limit, None, write)
     account = read.account
     while True:
-        total = account.server_total = await count(client, source, span, tally)
+        total = account.server_total = await count(reader, source, span)
         received = account.different_rows
         rest = span if read.cursor is None else Span(read.cursor + 1, span.last)
         if not account.complete or rest.first > rest.last or (total is not None and total <= received):
             return read
         if total is None:
-            await _read_range(client, source, rest, max(1, limit // 2), None, write, read)
+            await _read_range(reader, source, rest, max(1, limit // 2), None, write, read)
             if account.different_rows == received:
                 return read
             continue
-        left = await count(client, source, rest, tally)
+        left = await count(reader, source, rest)
         # A part with as many rows as the whole: the platform ignores the ids when it counts.
         if not left or (received and left >= total):
             return read
-        await _read_range(client, source, rest, limit, None, write, read)
+        await _read_range(reader, source, rest, limit, None, write, read)
         if account.different_rows == received:
             account.complete = False
             account.proofs.append(f"the platform counts {left} rows from id {rest.first} on and sends none")
 
 
 async def read_spans(
-    client: Client, source: Source, spans: Sequence[CountedSpan], limit: int, write: Write, read: RecordsRead
+    reader: Reader, source: Source, spans: Sequence[CountedSpan], limit: int, write: Write, read: RecordsRead
 ) -> None:
     """Read spans of a segment in full, side by side, and add them to `read`; see `read_segment`.
 
@@ -169,7 +159,7 @@ async def read_spans(
 
     async def read_span(counted: CountedSpan) -> None:
         part = RecordsRead(Account(tally=account.tally))
-        await _read_range(client, source, counted.span, limit, None, write_alone, part, counted.rows)
+        await _read_range(reader, source, counted.span, limit, None, write_alone, part, counted.rows)
         account.received += part.account.received
         account.repeats += part.account.repeats
         account.bad += part.account.bad
@@ -185,7 +175,7 @@ async def read_spans(
 
 
 async def _read_range(
-    client: Client,
+    reader: Reader,
     source: Source,
     span: Span,
     limit: int,
@@ -200,13 +190,12 @@ async def _read_range(
         span.first,
         span.last,
         key=source.key_fields[0],
-        confirmation=client.capabilities.confirmation,
+        confirmation=reader.capabilities.confirmation,
         empty_is_unusual=since is None and not read.account.received,
         has_enough=lambda: received >= enough,
     )
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
-    decode_page, loop = decoder(client, source), asyncio.get_running_loop()
-    reader = reader_of(client, source, read.account.tally)
+    decode_page, loop = decoder(reader, source), asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
     received = 0
 
@@ -223,7 +212,7 @@ async def _read_range(
         nonlocal writing, received
         params = {**source.params, **changed, **dict(request.params)}
         answer = await reader.fetch(source.path, params, decode, _DECODERS)
-        read.account.tally.pages += 1
+        reader.tally.pages += 1
         received += answer.value.received
         if writing is not None:
             await asyncio.shield(writing)
@@ -252,7 +241,7 @@ def _bounds(records: Records) -> list[int | None]:
     return [records.first_key, records.last_key] if records.received else []
 
 
-async def count(client: Client, source: Source, span: Span | None, tally: Tally) -> int | None:
+async def count(reader: Reader, source: Source, span: Span | None) -> int | None:
     """The platform's count of the records of a span, or of the whole dataset; None: it does not count."""
     bounds: dict[str, str | int] = {}
     if span is not None:
@@ -262,8 +251,8 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
     def ask(before: int) -> Readings[Answer[Sequence[bytes | Raw]]]:
         return (yield from raw_records(source, {**bounds, "page": 1, "per_page": 1 + before}))
 
-    counting = confirmed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
-    return _total(await drive_readings(reader_of(client, source, tally), counting))
+    counting = confirmed(reader.capabilities, ask, lambda answer: not answer.value and not _total(answer))
+    return _total(await drive_readings(reader, counting))
 
 
 def raw_records(source: Source, params: Mapping[str, str | int]) -> Readings[Answer[Sequence[bytes | Raw]]]:
@@ -274,18 +263,13 @@ def raw_records(source: Source, params: Mapping[str, str | int]) -> Readings[Ans
     return answer
 
 
-def reader_of(client: Client, source: Source, tally: Tally) -> Reader:
-    """The reader of a dataset's records."""
-    return Reader(client, source.school_id, DATASETS.scopes, tally)
-
-
-def decoder(client: Client, source: Source) -> Callable[[bytes], Records]:
+def decoder(reader: Reader, source: Source) -> Callable[[bytes], Records]:
     """A function that decodes the pages of a source."""
     return partial(
         decode_records,
         contract=source.contract,
         key=source.key,
-        keep_id_numbers=client.config.keep_id_numbers,
+        keep_id_numbers=reader.keep_id_numbers,
     )
 
 

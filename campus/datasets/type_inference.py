@@ -13,7 +13,6 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
-from campus.account import Tally
 from campus.contracts.fields import DECIMAL
 from campus.decoding.columnar import decode_records
 from campus.decoding.definition import Decided, Decision, Definition, FieldDefinition
@@ -23,9 +22,7 @@ from campus.decoding.value_coercion import BARE_DATE, INTEGER, JSON_NUMBER, UNRE
 from campus.decoding.withholding import WITHHELD
 from campus.fetch.emptiness import confirmed
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
-from campus.http.client import Client
 from campus.http.errors import Refused
-from campus.registry import DATASETS
 
 # The specification reads datasets by a key of this name.
 ID = "id"
@@ -49,9 +46,7 @@ def needs_values(definition: Definition, decided: Decided) -> bool:
     return bool(_open_fields(definition, decided)) or _key_candidate(definition) is not None
 
 
-async def first_rows(
-    client: Client, school_id: int, path: str, params: Mapping[str, str], tally: Tally
-) -> Sequence[bytes | Raw]:
+async def first_rows(reader: Reader, path: str, params: Mapping[str, str]) -> Sequence[bytes | Raw]:
     """Fetch the first page of a dataset's rows; none where the platform refuses every size.
 
     params: further parameters of the request. Raises CampusError."""
@@ -61,9 +56,8 @@ async def first_rows(
         rows: Sequence[bytes | Raw] = answer.value
         return rows
 
-    reader = Reader(client, school_id, DATASETS.scopes, tally)
     for size in _PAGE_SIZES:
-        asking = confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
+        asking = confirmed(reader.capabilities, partial(ask, size), lambda rows: not rows)
         try:
             rows = await drive_readings(reader, asking)
         except Refused:

@@ -14,7 +14,7 @@ from campus.decoding.raw_json import JSON_ERRORS, raw_rows
 from campus.fetch.collection import Collection
 from campus.fetch.prefix import first_answer
 from campus.fetch.reader import Reader
-from campus.http.client import Client, segment
+from campus.http.client import segment
 from campus.http.errors import CampusError, NotFound, Refused
 from campus.paging import Outcome, page_unpaged_list
 from campus.plan.units import Unit
@@ -116,24 +116,23 @@ class OfferedReport:
 
 
 async def read_report(
-    client: Client, school_id: int, report: str, parameters: Collector, queries: Collector
+    reader: Reader, report: str, parameters: Collector, queries: Collector
 ) -> OfferedReport:
     """Read the parameters and queries of a report, and add their rows to the two collectors.
 
     report: its name or id. Raises UnknownReport where the school does not have it, else CampusError; then no
     row was added."""
-    reader = Reader(client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
     try:
         listing = await first_answer(
-            client.capabilities,
+            reader.capabilities,
             lambda prefix: _list(reader, REPORT_QUERIES, prefix, report),
             lambda listed: not listed[0],
         )
     except Refused as error:
         # The platform can refuse nothing else in this request.
-        raise _unknown(school_id, report, f": {error.message}") from None
+        raise _unknown(reader.school_id, report, f": {error.message}") from None
     if listing is None:
-        raise _unknown(school_id, report, ".")
+        raise _unknown(reader.school_id, report, ".")
     prefix, listed_queries = listing
     try:
         listed_parameters = await _list(reader, REPORT_PARAMETERS, prefix, report)
@@ -150,7 +149,7 @@ async def read_report(
     )
 
 
-def _unknown(school_id: int, report: str, reason: str) -> UnknownReport:
+def _unknown(school_id: int | None, report: str, reason: str) -> UnknownReport:
     return UnknownReport(
         f"school {school_id} has no report {report!r}{reason}",
         "Check its name or id under reports in campus.yaml, or in CAMPUS_REPORTS.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from campus.account import Account
 from campus.contracts.fields import Contract
 from campus.datasets.paged import Page, Pages, counted_records, note_outcome
 from campus.datasets.records import RecordsRead, Write
@@ -18,7 +19,7 @@ from campus.decoding.page import decode_page
 from campus.decoding.raw_json import raw_members, raw_rows
 from campus.fetch.collection import Collection
 from campus.fetch.reader import Reader
-from campus.http.client import Client, segment
+from campus.http.client import segment
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.paging import Outcome, page_by_number
 from campus.plan.units import Unit
@@ -34,8 +35,7 @@ _NO_ROWS = Page(-1, [], [], Counter())
 
 
 async def read_records(
-    client: Client,
-    school_id: int,
+    reader: Reader,
     prefix: str,
     report: str,
     request: ReportRequest,
@@ -49,20 +49,19 @@ async def read_records(
     open_records: called with the contract of the records, once all are read. It returns a function that takes
     batches of the contract's columns and `_extra`, in the platform's order. scratch: the folder in which the
     pages wait. Raises CampusError; then nothing was written."""
-    read = RecordsRead(distinct=False)
+    read = RecordsRead(Account(tally=reader.tally), distinct=False)
     path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=request.query.id)
     params = {"params": msgspec.json.encode(request.params).decode()} if request.params else {}
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
-            answers = _Answers(report, request, stored, keep_id_numbers=client.config.keep_id_numbers)
+            answers = _Answers(report, request, stored, keep_id_numbers=reader.keep_id_numbers)
             paging = page_by_number(
-                client.page_size,
-                client.config.unpaged_limit,
+                reader.client.page_size,
+                reader.client.config.unpaged_limit,
                 keep_duplicates=True,
-                confirmation=client.capabilities.confirmation,
+                confirmation=reader.capabilities.confirmation,
             )
             collection = Collection(path, params, answers.take, lambda page: page.keys, paging)
-            reader = Reader(client, school_id, REPORT_FIELDS.scopes, read.account.tally)
             try:
                 pages, outcome = await _read_pages(reader, collection)
             except _OtherFields:
@@ -75,7 +74,8 @@ async def read_records(
             note_outcome(read, outcome)
             return read
     raise UnexpectedAnswer(
-        f"{path} for school {school_id}: its fields changed while it was read, {_MOST_READINGS} times.",
+        f"{path} for school {reader.school_id}: its fields changed while it was read, "
+        f"{_MOST_READINGS} times.",
         "Run again when the data of the report are at rest.",
     )
 

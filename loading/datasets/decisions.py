@@ -5,12 +5,13 @@ from contextlib import suppress
 
 from msgspec import Raw
 
-from campus.account import Drift, Tally
+from campus.account import Drift
 from campus.datasets.metadata import OfferedDatasets
 from campus.datasets.selection import DatasetQuery, SelectionError, embedded_datasets, plan_query
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
 from campus.decoding.definition import Decided, Definition, meaning_of, parse_definition
 from campus.fetch.collection import run_together
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.registry import DATASETS
@@ -110,8 +111,8 @@ class Decisions:
         with suppress(SelectionError):
             params = self._query(definition).params
         params.pop("expand", None)
-        path = self.path(definition.name)
-        return await first_rows(self._client, self._school_id, path, params, Tally())
+        reader = Reader(self._client, self._school_id, DATASETS.scopes)
+        return await first_rows(reader, self.path(definition.name), params)
 
 
 def _earlier_decisions(plans: Mapping[str, Plan]) -> dict[str, Decided]:

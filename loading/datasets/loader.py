@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from campus.account import Tally
+from campus.account import Account
 from campus.datasets.differences import find_differences
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Span, count, read_segment, read_spans, read_whole_segment
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.registry import DATASETS
@@ -125,16 +126,16 @@ class DatasetLoader:
         """Load one segment; a failure is an outcome."""
         width, slice = self._plan.width, self._slice(segment)
         span = None if width is None else Span.of(segment, width)
-        read = RecordsRead()
-        tally = read.account.tally
+        reader = Reader(self._client, self.school_id, DATASETS.scopes)
+        read = RecordsRead(Account(tally=reader.tally))
         try:
             if self._is_unchanged(slice):
-                loaded = self._confirm(slice, read, None)
+                loaded = confirm_slice(self._context(slice), read.account, None)
             else:
                 changes = None
                 if span is not None and (since := self._since(slice)) is not None:
-                    changes = await self._load_changes(slice, span, since, tally)
-                loaded, read = changes or await self._load_whole(slice, span, tally)
+                    changes = await self._load_changes(reader, slice, span, since)
+                loaded, read = changes or await self._load_whole(reader, slice, span)
         except (CampusError, *STORAGE_ERRORS) as error:
             loaded = fail_slice(self._context(slice), str(error))
         return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
@@ -175,14 +176,14 @@ class DatasetLoader:
         )
 
     async def _load_changes(
-        self, slice: Slice, span: Span, since: datetime, tally: Tally
+        self, reader: Reader, slice: Slice, span: Span, since: datetime
     ) -> tuple[Loaded, RecordsRead] | None:
         """Load the changes, and the ids around deleted rows. Returns None where the segment must be read in
         full: the platform does not count its rows, or its count does not fit in the end."""
-        client, source, limit = self._client, self._dataset.source, self._settings.limit
+        source, limit = self._dataset.source, self._settings.limit
         with open_stage(self._context(slice), evolved=self._evolved) as stage:
-            read = await read_segment(client, source, span, limit, since, stage.write, tally)
-            total = await count(client, source, span, tally)
+            read = await read_segment(reader, source, span, limit, since, stage.write)
+            total = await count(reader, source, span)
             if total is None or not read.account.complete:
                 return None
             if not read.incremental:
@@ -196,26 +197,32 @@ class DatasetLoader:
                     return None
                 if preview.missing or total != preview.alive:
                     changes = stage.writer.finish()
-                    return await self._load_differences(slice, span, since, changes, read, total)
+                    return await self._load_differences(reader, slice, span, since, changes, read, total)
                 if not preview.changed:
-                    return self._confirm(slice, read, total), read
+                    return confirm_slice(self._context(slice), read.account, total), read
             return await self._commit(stage, read, total), read
 
     async def _load_differences(
-        self, slice: Slice, span: Span, since: datetime, changes: StagedFile, read: RecordsRead, total: int
+        self,
+        reader: Reader,
+        slice: Slice,
+        span: Span,
+        since: datetime,
+        changes: StagedFile,
+        read: RecordsRead,
+        total: int,
     ) -> tuple[Loaded, RecordsRead] | None:
         """Load the changes, and the ranges of ids whose counts do not fit. Returns None where the segment
         must be read in full."""
-        client, source, account = self._client, self._dataset.source, read.account
-        lake, table = self._runtime.lake, self._evolved.table
-        ids = await in_thread(keys_after, lake, table, slice, changes.path)
-        spans = await find_differences(client, source, ids, span, total, account.tally)
+        source, account, table = self._dataset.source, read.account, self._evolved.table
+        ids = await in_thread(keys_after, self._runtime.lake, table, slice, changes.path)
+        spans = await find_differences(reader, source, ids, span, total)
         if not spans:
             return None
         with open_stage(self._context(slice), evolved=self._evolved) as stage:
             await in_thread(stage.writer.copy, changes)
-            await read_spans(client, source, spans, self._settings.limit, stage.write, read)
-            now = await count(client, source, span, account.tally)
+            await read_spans(reader, source, spans, self._settings.limit, stage.write, read)
+            now = await count(reader, source, span)
             preview = await self._preview_merge(stage, since, read)
             if now is None or now != preview.alive or preview.missing or account.bad or not account.complete:
                 return None
@@ -229,13 +236,15 @@ class DatasetLoader:
             preview_merge, lake, table, slice, staged.path, since, updated_at, _ranges(read)
         )
 
-    async def _load_whole(self, slice: Slice, span: Span | None, tally: Tally) -> tuple[Loaded, RecordsRead]:
-        client, source, limit = self._client, self._dataset.source, self._settings.limit
+    async def _load_whole(
+        self, reader: Reader, slice: Slice, span: Span | None
+    ) -> tuple[Loaded, RecordsRead]:
+        source, limit = self._dataset.source, self._settings.limit
         with open_stage(self._context(slice), evolved=self._evolved) as stage:
             if span is None:
-                read = await read_pages(client, source, limit, stage.write, self._runtime.scratch)
+                read = await read_pages(reader, source, limit, stage.write, self._runtime.scratch)
             else:
-                read = await read_whole_segment(client, source, span, limit, stage.write, tally)
+                read = await read_whole_segment(reader, source, span, limit, stage.write)
             return await self._commit(stage, read), read
 
     def _context(self, slice: Slice) -> SliceContext:
@@ -258,9 +267,6 @@ class DatasetLoader:
             failures=tuple(account.proofs),
         )
         return commit_slice(stage.context, reading, self._runtime.guard)
-
-    def _confirm(self, slice: Slice, read: RecordsRead, total: int | None) -> Loaded:
-        return confirm_slice(self._context(slice), read.account, total)
 
     def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, str | int]:
         seconds = loaded.seconds or time.monotonic() - read.account.began

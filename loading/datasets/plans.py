@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from campus.account import Drift, Tally
+from campus.account import Drift
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
@@ -11,6 +11,7 @@ from campus.decoding.columnar import RowNumbers
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of, key_fields, table_names
 from campus.fetch.collection import run_together
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.registry import DATASET_METADATA, DATASETS, ResourceSpec
@@ -110,7 +111,9 @@ async def plan_datasets(
     contexts = [loader.context(spec, slice_of(spec, school_id)) for spec in DATASET_METADATA]
     planned = Planned()
     with failures_as_outcomes(contexts, planned.loaded), staged(contexts) as slices:
-        offered = await read_datasets(client, school_id, *(part.collector for part in slices))
+        collectors = [part.collector for part in slices]
+        reader = Reader(client, school_id, DATASETS.scopes, collectors[0].account.tally)
+        offered = await read_datasets(reader, *collectors)
         if active and not offered.definitions and not offered.unread and not runtime.guard.allowed:
             # One message for all of them.
             raise UnexpectedAnswer(
@@ -270,8 +273,9 @@ class _School:
         publish. After `is_our_change` the rows are moved instead."""
         settings, guard = self._runtime.datasets, self._runtime.guard
         width = before.width if before is not None and before.segments else None
+        reader = Reader(self._client, self._school_id, DATASETS.scopes)
         layout = await plan_layout(
-            self._client, dataset.source, width, settings.segment_rows, settings.max_segments, Tally()
+            reader, dataset.source, width, settings.segment_rows, settings.max_segments
         )
         if before is not None and before.width == layout.width:
             return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))

@@ -67,7 +67,6 @@ def dataset_spec(
     contract = contract_of(definition, query.fields, embedded_datasets(definition, query.expand, definitions))
     table = _table(table_name, definition, contract)
     source = Source(
-        school_id=school_id,
         path=path,
         contract=contract,
         key=primary_key(definition),

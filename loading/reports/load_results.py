@@ -15,6 +15,7 @@ from campus.account import Account
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
 from campus.fetch.collection import run_together
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, Listener
@@ -75,15 +76,9 @@ class ReportLoader:
                 return records.write
 
             try:
+                reader = Reader(self._client, result.school_id, REPORT_FIELDS.scopes)
                 read = await read_records(
-                    self._client,
-                    result.school_id,
-                    prefix,
-                    result.report,
-                    request,
-                    collector,
-                    open_records,
-                    runtime.scratch,
+                    reader, prefix, result.report, request, collector, open_records, runtime.scratch
                 )
                 assert records is not None
                 async with self._commits:
@@ -222,7 +217,8 @@ async def _read_requests(
             f"more; the discovery retires it."
         )
     discarded = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
-    offered = await read_report(client, school_id, report, *discarded)
+    reader = Reader(client, school_id, REPORT_QUERIES.scopes)
+    offered = await read_report(reader, report, *discarded)
     return offered.prefix, requests_of(school_id, selection, offered)
 
 

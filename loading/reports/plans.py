@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from campus.fetch.collection import run_together
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
@@ -98,8 +99,9 @@ async def _plan_report(
     failure: CampusError | None = None
     with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
         queries, parameters = (part.collector for part in slices)
+        reader = Reader(client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
         try:
-            offered = await read_report(client, school_id, selection.report, parameters, queries)
+            offered = await read_report(reader, selection.report, parameters, queries)
         except CampusError as error:
             failure = error
             raise

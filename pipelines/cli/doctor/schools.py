@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from campus.account import Tally
 from campus.attendance.week_rules import combine_sightings
 from campus.attendance.week_rules import decide as decide_weeks
 from campus.datasets.layout import why_by_pages
@@ -17,6 +16,7 @@ from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.page import batch_schema
 from campus.fetch.prefix import PREFIXES
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import ASK_OPERATOR, CampusError, PlatformUnavailable
 from campus.http.messages import permission_advice
@@ -35,8 +35,7 @@ from campus.registry import (
 )
 from campus.registry.spec import DetailRows
 from campus.reports.metadata import read_report
-from campus.reports.selection import plan_requests
-from campus.reports.selection import ReportSelection
+from campus.reports.selection import ReportSelection, plan_requests
 from campus.sources.gathered import Collector
 from campus.sources.hidden_rows import HIDDEN
 from campus.sources.slice import read_slice
@@ -220,8 +219,9 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
     """How many datasets a school has and under which prefix, which options of campus.yaml do not fit, and
     which datasets cannot be read by segments of their ids."""
     label = f"school {school_id}, datasets"
+    reader = Reader(client, school_id, DATASETS.scopes)
     try:
-        offered = await read_datasets(client, school_id, *(Collector(spec) for spec in DATASET_METADATA))
+        offered = await read_datasets(reader, *(Collector(spec) for spec in DATASET_METADATA))
     except CampusError as error:
         yield Finding(False, f"{label}: {error} To skip datasets, set datasets.include in campus.yaml to [].")
         return
@@ -233,7 +233,7 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
         yield Finding(False, f"{label}: {name}: {reason.rstrip('.')}. {ASK_OPERATOR}")
     definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
     wanted = selected_names(selection, definitions)
-    examination = _DatasetExamination(client, school_id, offered, selection, definitions)
+    examination = _DatasetExamination(reader, school_id, offered, selection, definitions)
     yield Finding(
         True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
     )
@@ -261,7 +261,7 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
 class _DatasetExamination:
     """Examines the datasets of a school, with one or two small requests for each."""
 
-    client: Client
+    reader: Reader
     school_id: int
     offered: OfferedDatasets
     selection: Selection
@@ -273,10 +273,10 @@ class _DatasetExamination:
         """Why a dataset is read by pages; empty: it is read by segments of its ids.
 
         Raises SelectionError where options of campus.yaml do not fit the dataset, else CampusError."""
-        dataset, tally = self._spec(name), Tally()
+        dataset = self._spec(name)
         definition, params = dataset.definition, dataset.query.params
         if needs_values(definition, Decided()):
-            rows = await first_rows(self.client, self.school_id, dataset.source.path, params, tally)
+            rows = await first_rows(self.reader, dataset.source.path, params)
             decided = {name: decide(definition, Decided(), rows)}
             definition = self.definitions[name] = parse_definition(self.offered.definitions[name], decided)
             self.inferred += [
@@ -285,7 +285,7 @@ class _DatasetExamination:
                 if column.guessed or column.type is None
             ]
             dataset = self._spec(name)
-        return await why_by_pages(self.client, dataset.source, tally)
+        return await why_by_pages(self.reader, dataset.source)
 
     def _spec(self, name: str) -> DatasetSpec:
         path = f"{self.offered.prefix}{DATASETS.path}/{segment(name)}/records"
@@ -296,8 +296,9 @@ class _DatasetExamination:
 async def examine_report(client: Client, school_id: int, wanted: ReportSelection) -> list[Finding]:
     """What a school's report offers, or which options of campus.yaml do not fit the report."""
     collectors = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+    reader = Reader(client, school_id, REPORT_QUERIES.scopes)
     try:
-        offered = await read_report(client, school_id, wanted.report, *collectors)
+        offered = await read_report(reader, wanted.report, *collectors)
         requests = plan_requests(wanted, offered, school_id)
     except CampusError as error:
         # A line for each option that does not fit.

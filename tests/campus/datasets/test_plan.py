@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from campus.account import Account, Tally
+from campus.account import Account
 from campus.datasets.layout import FEW, Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
@@ -20,6 +20,7 @@ from campus.datasets.records import RecordsRead, Source
 from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of
 from campus.fetch.prefix import PREFIXES
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
@@ -34,9 +35,7 @@ SCORES: dict[str, Any] = {
 }
 
 
-SOURCE = Source(
-    101, "/v3/uds/datasets/scores/records", contract_of(parse_definition(SCORES)), ("id",), ("id",)
-)
+SOURCE = Source("/v3/uds/datasets/scores/records", contract_of(parse_definition(SCORES)), ("id",), ("id",))
 
 
 def planned(ids: Sequence[int], *, sorts: bool = True) -> tuple[Layout, int]:
@@ -65,7 +64,9 @@ def layout_of(records: Callable[[Request], bytes]) -> tuple[Layout, int]:
 
     async def ask() -> tuple[Layout, int]:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            return await plan_layout(client, SOURCE, None, 1000, 500, Tally()), len(platform.gets)
+            return await plan_layout(Reader(client, 101, DATASETS.scopes), SOURCE, None, 1000, 500), len(
+                platform.gets
+            )
 
     return asyncio.run(ask())
 
@@ -80,7 +81,7 @@ def offered(listing: Callable[[Request], bytes]) -> tuple[OfferedDatasets, list[
             Platform(listing) as platform,
             Client(platform.config(max_attempts=2), [DATASETS.scopes]) as client,
         ):
-            offer = await read_datasets(client, 101, *collectors)
+            offer = await read_datasets(Reader(client, 101, DATASETS.scopes), *collectors)
         return offer, [collector.account for collector in collectors]
 
     return asyncio.run(ask())
@@ -158,7 +159,9 @@ def test_a_platform_that_refuses_sort_is_read_by_pages_without(tmp_path: Path) -
 
     async def ask() -> RecordsRead:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            return await read_pages(client, SOURCE, 10_000, batches.append, tmp_path)
+            return await read_pages(
+                Reader(client, 101, DATASETS.scopes), SOURCE, 10_000, batches.append, tmp_path
+            )
 
     read = asyncio.run(ask())
     assert (read.account.complete, read.account.server_total) == (True, 2)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.account import Drift, Tally
+from campus.account import Drift
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.registry import DATASETS
 from tests.kits.platforms.datasets_made import dataset, field
@@ -25,10 +26,8 @@ from tests.kits.platforms.scripted_platform import Platform, Request, answer
 DEFINITION = dataset(
     field("id", "integer", primary=True), field("score", "integer"), field("updated_at", "timestamp")
 )
-BY_ID = Source(101, "/records", contract_of(DEFINITION), ("id",), ("id",), updated_at="updated_at")
-KEYLESS = Source(
-    101, "/records", contract_of(dataset(field("id", "integer"), field("score", "integer"))), (), ()
-)
+BY_ID = Source("/records", contract_of(DEFINITION), ("id",), ("id",), updated_at="updated_at")
+KEYLESS = Source("/records", contract_of(dataset(field("id", "integer"), field("score", "integer"))), (), ())
 SINCE = dt.datetime(2025, 3, 1, 12)
 Rows = list[dict[str, Any]]
 
@@ -55,10 +54,10 @@ def serving(rows: Rows, clamp: int = 10_000, *ignored: str) -> Callable[[Request
     return records
 
 
-def ask(script: Callable[[Request], bytes], read: Callable[[Client], Any]) -> Any:
+def ask(script: Callable[[Request], bytes], read: Callable[[Reader], Any]) -> Any:
     async def go() -> Any:
         async with Platform(script) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            return await read(client)
+            return await read(Reader(client, 101, DATASETS.scopes))
 
     return asyncio.run(go())
 
@@ -66,10 +65,10 @@ def ask(script: Callable[[Request], bytes], read: Callable[[Client], Any]) -> An
 def segment(script: Callable[[Request], bytes], span: Span, since: dt.datetime | None = None) -> Any:
     batches: list[pa.RecordBatch] = []
 
-    async def read(client: Client) -> RecordsRead:
+    async def read(reader: Reader) -> RecordsRead:
         if since is not None:
-            return await read_segment(client, BY_ID, span, 10_000, since, batches.append)
-        return await read_whole_segment(client, BY_ID, span, 10_000, batches.append, Tally())
+            return await read_segment(reader, BY_ID, span, 10_000, since, batches.append)
+        return await read_whole_segment(reader, BY_ID, span, 10_000, batches.append)
 
     result = ask(script, read)
     return result, [row for batch in batches for row in batch.to_pylist()]
@@ -202,7 +201,7 @@ def test_without_a_key_each_row_counts_and_has_a_name_of_its_own(
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         read = ask(
-            serving(rows, clamp), lambda client: read_pages(client, KEYLESS, 10_000, batches.append, folder)
+            serving(rows, clamp), lambda reader: read_pages(reader, KEYLESS, 10_000, batches.append, folder)
         )
         assert list(folder.iterdir()) == [], "no page is left on disk"
     loaded = [row for batch in batches for row in batch.to_pylist()]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.account import Tally
 from campus.capabilities import (
     MOST_REPEATS,
     WHEN_COMMON,
@@ -344,7 +343,7 @@ def test_whether_a_filter_is_heeded_is_not_told_by_one_empty_answer() -> None:
 DEFINITION = dataset(
     field_of("id", "integer", primary=True), field_of("score", "integer"), field_of("updated_at", "timestamp")
 )
-BY_ID = Source(101, "/records", contract_of(DEFINITION), ("id",), ("id",), updated_at="updated_at")
+BY_ID = Source("/records", contract_of(DEFINITION), ("id",), ("id",), updated_at="updated_at")
 IDS = [*range(1, 60), *range(240, 300), *range(900, 915)]
 
 
@@ -380,7 +379,7 @@ def test_a_dataset_is_planned_with_all_its_segments_or_not_at_all(seed: int, cou
             Platform(unreliable_records(seed, counts)) as platform,
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
-            planned.append(await plan_layout(client, BY_ID, 100, 100, 500, Tally()))
+            planned.append(await plan_layout(Reader(client, 101, DATASETS.scopes), BY_ID, 100, 100, 500))
 
     run(plan())
     assert planned == [Layout(100, (0, 2, 9))]
@@ -402,7 +401,8 @@ def test_a_segment_is_read_to_its_last_record(seed: int, counts: Counts, countin
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
             client.capabilities.confirmation.contradict()
-            results.append(await read_whole_segment(client, BY_ID, Span(200, 299), 10_000, write, Tally()))
+            reader = Reader(client, 101, DATASETS.scopes)
+            results.append(await read_whole_segment(reader, BY_ID, Span(200, 299), 10_000, write))
 
     run(go())
     assert loaded == list(range(240, 300))
@@ -418,8 +418,8 @@ def test_that_nothing_changed_is_asked_for_twice() -> None:
 
     async def go() -> None:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            since = dt.datetime(2025, 3, 1)
-            read = await read_segment(client, BY_ID, Span(0, 99), 1000, since, lambda batch: None)
+            since, reader = dt.datetime(2025, 3, 1), Reader(client, 101, DATASETS.scopes)
+            read = await read_segment(reader, BY_ID, Span(0, 99), 1000, since, lambda batch: None)
             assert read.account.complete and not read.account.received
 
     run(go())
@@ -435,7 +435,9 @@ def test_a_dataset_that_is_read_by_pages_is_whole_or_not_proven(seed: int, tmp_p
             Platform(unreliable_records(seed, "zero")) as platform,
             Client(platform.config(per_page=20), [DATASETS.scopes]) as client,
         ):
-            read = await read_pages(client, BY_ID, 10_000, batches.append, tmp_path)
+            read = await read_pages(
+                Reader(client, 101, DATASETS.scopes), BY_ID, 10_000, batches.append, tmp_path
+            )
             assert read.account.complete
 
     run(go())

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from campus.account import Account
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Transient
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
@@ -36,7 +37,7 @@ def offered(
             Platform(on_get) as platform,
             Client(platform.config(max_attempts=2), [REPORT_QUERIES.scopes]) as client,
         ):
-            return await read_report(client, 101, report, *collectors)
+            return await read_report(Reader(client, 101, REPORT_QUERIES.scopes), report, *collectors)
 
     offer = asyncio.run(ask())
     of_parameters, of_queries = (

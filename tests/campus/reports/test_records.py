@@ -19,6 +19,7 @@ from campus.account import Account, Drift
 from campus.contracts.fields import Contract
 from campus.contracts.fields import fields as fields_of
 from campus.datasets.records import RecordsRead, Write
+from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
 from campus.registry import REPORT_FIELDS
@@ -63,7 +64,8 @@ def found(
             Platform(platform_of(records)) as platform,
             Client(platform.config(max_attempts=2, **settings), [REPORT_FIELDS.scopes]) as client,
         ):
-            read = await read_records(client, 101, "/v3", REPORT, question, collector, open_records, scratch)
+            reader = Reader(client, 101, REPORT_FIELDS.scopes)
+            read = await read_records(reader, "/v3", REPORT, question, collector, open_records, scratch)
             return read, platform.gets
 
     read, asked = asyncio.run(ask())
@@ -356,7 +358,13 @@ def test_a_page_size_that_is_refused_is_not_asked_for_again(tmp_path: Path) -> N
             for _ in range(2):
                 collector = Collector(REPORT_FIELDS)
                 await read_records(
-                    client, 101, "/v3", REPORT, QUESTION, collector, lambda _: lambda _: None, tmp_path
+                    Reader(client, 101, REPORT_FIELDS.scopes),
+                    "/v3",
+                    REPORT,
+                    QUESTION,
+                    collector,
+                    lambda _: lambda _: None,
+                    tmp_path,
                 )
             return len(platform.gets)
 

@@ -16,7 +16,7 @@ import httpx
 import msgspec
 import pyarrow as pa
 
-from campus.account import Drift, Tally
+from campus.account import Drift
 from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
@@ -25,6 +25,7 @@ from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.inferred_contract import columns_of, contract_of, key_fields
 from campus.decoding.inferred_contract import primary_key as key_columns
+from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
@@ -134,13 +135,12 @@ async def _read_all(local: Local, width: int) -> dict[str, Found]:
 
 async def _offered(client: Client) -> OfferedDatasets:
     specs = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
-    return await read_datasets(client, SCHOOL, *(Collector(spec) for spec in specs))
+    return await read_datasets(Reader(client, SCHOOL, DATASETS.scopes), *(Collector(spec) for spec in specs))
 
 
 def source_of(definition: Definition, prefix: str | None = "/v3", **params: str) -> Source:
     """The records of a dataset of the school."""
     return Source(
-        SCHOOL,
         f"{prefix}{DATASETS.path}/{segment(definition.name)}/records",
         contract_of(definition),
         key_columns(definition),
@@ -154,7 +154,9 @@ async def _decided(client: Client, offered: OfferedDatasets, sent: bytes) -> Def
     definition = parse_definition(sent)
     if not needs_values(definition, Decided()):
         return definition
-    rows = await first_rows(client, SCHOOL, source_of(definition, offered.prefix).path, {}, Tally())
+    rows = await first_rows(
+        Reader(client, SCHOOL, DATASETS.scopes), source_of(definition, offered.prefix).path, {}
+    )
     return parse_definition(sent, {definition.name: decide(definition, Decided(), rows)})
 
 
@@ -164,7 +166,7 @@ async def _read(client: Client, offered: OfferedDatasets, definition: Definition
     source = source_of(definition, offered.prefix)
     told = []
     try:
-        layout = await plan_layout(client, source, None, width, 500, Tally())
+        layout = await plan_layout(Reader(client, SCHOOL, DATASETS.scopes), source, None, width, 500)
         reading.segments = layout.segments if layout.width else None
         async for read in _readings(client, source, layout, batches):
             account = read.account
@@ -191,8 +193,11 @@ async def _readings(
 ) -> AsyncIterator[RecordsRead]:
     if layout.width is None:
         with TemporaryDirectory() as folder:
-            yield await read_pages(client, source, 10_000, batches.append, Path(folder))
+            yield await read_pages(
+                Reader(client, SCHOOL, DATASETS.scopes), source, 10_000, batches.append, Path(folder)
+            )
         return
     for number in layout.segments:
         span = Span.of(number, layout.width)
-        yield await read_whole_segment(client, source, span, 10_000, batches.append, Tally())
+        reader = Reader(client, SCHOOL, DATASETS.scopes)
+        yield await read_whole_segment(reader, source, span, 10_000, batches.append)

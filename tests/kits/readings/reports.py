@@ -17,6 +17,7 @@ import pyarrow as pa
 from campus.account import Drift
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
+from campus.fetch.reader import Reader
 from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
@@ -60,7 +61,9 @@ async def _read_reports(
             report = selection.report
             try:
                 collectors = [Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES)]
-                offered = await read_report(session, SCHOOL, report, *collectors)
+                offered = await read_report(
+                    Reader(session, SCHOOL, REPORT_QUERIES.scopes), report, *collectors
+                )
                 assert not any(collector.account.bad for collector in collectors)
                 questions = plan_requests(selection, offered, SCHOOL)
             except CampusError as error:
@@ -89,7 +92,13 @@ async def _read(session: Any, prefix: str, report: str, question: Any) -> Found:
         of_fields = Collector(REPORT_FIELDS, "", described.append)
         try:
             read = await read_records(
-                session, SCHOOL, prefix, report, question, of_fields, open_records, Path(scratch)
+                Reader(session, SCHOOL, REPORT_FIELDS.scopes),
+                prefix,
+                report,
+                question,
+                of_fields,
+                open_records,
+                Path(scratch),
             )
         except CampusError as error:
             reading.told = str(error)
