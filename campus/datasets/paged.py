@@ -119,7 +119,7 @@ async def read_pages(reader: Reader, source: Source, limit: int, write: Write, s
         for records in stored.get(pages) if source.key else counted_records(read, stored, pages, outcome):
             if not source.key:
                 records.batch = records.batch.add_column(0, "_row", numbers.column(records.batch))
-            read.take(records, write)
+            write(read.take(records))
         note_outcome(read, outcome)
     return read
 

@@ -84,8 +84,8 @@ class RecordsRead:
     # The last id that was read.
     cursor: int | None = None
 
-    def take(self, records: Records, write: Write) -> None:
-        """Account for decoded rows and write them."""
+    def take(self, records: Records) -> pa.RecordBatch:
+        """Account for decoded rows; returns those that count."""
         account = self.account
         account.received += records.received + records.repeats
         account.repeats += records.repeats
@@ -94,7 +94,7 @@ class RecordsRead:
         self.distinct = self.distinct and records.ascending
         if records.last_key is not None:
             self.cursor = max(records.last_key, self.cursor or records.last_key)
-        write(records.batch)
+        return records.batch
 
 
 async def read_segment(
@@ -206,7 +206,7 @@ async def _read_range(
         records = _keep_span(records, source.key[0], span)
         if since is not None and source.updated_at is not None and read.incremental:
             read.incremental = not _has_older(records.batch.column(source.updated_at), since)
-        read.take(records, write)
+        write(read.take(records))
 
     async def fetch_page(request: PageRequest) -> PageSeen:
         nonlocal writing, received

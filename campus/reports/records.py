@@ -1,16 +1,19 @@
 """Reads the records of a report query by pages, until the reading is proven to be complete."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from campus.account import Account
 from campus.contracts.fields import Contract
 from campus.datasets.paged import Page, Pages, counted_records, note_outcome
-from campus.datasets.records import RecordsRead, Write
+from campus.datasets.records import RecordsRead
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of
@@ -34,21 +37,26 @@ _MOST_READINGS = 3
 _NO_ROWS = Page(-1, [], [], Counter())
 
 
+@dataclass(frozen=True)
+class ReportRecords:
+    """The records of a request, which wait on disk."""
+
+    contract: type[Contract]
+    # Whole once all batches are taken.
+    account: Account
+    # Columns of the contract and `_extra`, in the platform's order.
+    batches: Iterator[pa.RecordBatch]
+
+
+@asynccontextmanager
 async def read_records(
-    reader: Reader,
-    prefix: str,
-    report: str,
-    request: ReportRequest,
-    fields: Collector,
-    open_records: Callable[[type[Contract]], Write],
-    scratch: Path,
-) -> RecordsRead:
+    reader: Reader, prefix: str, report: str, request: ReportRequest, fields: Collector, scratch: Path
+) -> AsyncIterator[ReportRecords]:
     """Read the records of a request, and the fields that come with them.
 
-    prefix: as of `campus.reports.metadata.OfferedReport`. report: its name or id. fields: takes the fields.
-    open_records: called with the contract of the records, once all are read. It returns a function that takes
-    batches of the contract's columns and `_extra`, in the platform's order. scratch: the folder in which the
-    pages wait. Raises CampusError; then nothing was written."""
+    prefix: of the report's paths. report: its name or id. fields: takes the fields. scratch: the folder in
+    which the pages wait, as long as the `async with` block. Raises CampusError; then nothing was added to the
+    fields."""
     read = RecordsRead(Account(tally=reader.tally), distinct=False)
     path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=request.query.id)
     params = {"params": msgspec.json.encode(request.params).decode()} if request.params else {}
@@ -68,16 +76,22 @@ async def read_records(
                 continue
             _add_fields(fields, answers.fields, report, request)
             read.account.drift.update(answers.definition.drift)
-            write = open_records(contract_of(answers.definition))
-            for records in counted_records(read, stored, pages, outcome):
-                read.take(records, write)
-            note_outcome(read, outcome)
-            return read
+            batches = _batches(read, stored, pages, outcome)
+            yield ReportRecords(contract_of(answers.definition), read.account, batches)
+            return
     raise UnexpectedAnswer(
         f"{path} for school {reader.school_id}: its fields changed while it was read, "
         f"{_MOST_READINGS} times.",
         "Run again when the data of the report are at rest.",
     )
+
+
+def _batches(
+    read: RecordsRead, stored: Pages, pages: Sequence[Page], outcome: Outcome
+) -> Iterator[pa.RecordBatch]:
+    for records in counted_records(read, stored, pages, outcome):
+        yield read.take(records)
+    note_outcome(read, outcome)
 
 
 async def _read_pages(reader: Reader, collection: Collection[Page]) -> tuple[list[Page], Outcome]:

@@ -5,7 +5,6 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,7 +12,6 @@ import pyarrow as pa
 
 from campus.account import Account
 from campus.contracts.fields import Contract, fields
-from campus.datasets.records import Write
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
 from campus.http.client import Client
@@ -63,30 +61,24 @@ class ReportLoader:
         """Load the records of a result, and after them its fields; a failure is an outcome."""
         runtime, field_batches = self._runtime, list[pa.RecordBatch]()
         collector = Collector(REPORT_FIELDS, str(result.slice), field_batches.append)
-        with ExitStack() as stack:
-            records: _Records | None = None
-
-            def open_records(contract: type[Contract]) -> Write:
-                nonlocal records
+        reader = Reader(self._client, result.school_id, REPORT_FIELDS.scopes)
+        try:
+            async with read_records(
+                reader, prefix, result.report, request, collector, runtime.scratch
+            ) as records:
                 columns = self._columns_of(result)
-                name_columns(contract, columns)
-                evolved = evolve(runtime.lake, table_of(result, contract, columns))
-                stage = stack.enter_context(open_stage(self._context(result, evolved.table), evolved=evolved))
-                records = _Records(stage, result.combination, contract, columns)
-                return records.write
-
-            try:
-                reader = Reader(self._client, result.school_id, REPORT_FIELDS.scopes)
-                read = await read_records(
-                    reader, prefix, result.report, request, collector, open_records, runtime.scratch
-                )
-                assert records is not None
-                async with self._commits:
-                    return await in_thread(
-                        self._commit, result, records.stage, read.account, field_batches, collector.account
-                    )
-            except (CampusError, *STORAGE_ERRORS) as error:
-                return [self.fail(result, str(error))]
+                name_columns(records.contract, columns)
+                evolved = evolve(runtime.lake, table_of(result, records.contract, columns))
+                with open_stage(self._context(result, evolved.table), evolved=evolved) as stage:
+                    for batch in records.batches:
+                        first = stage.writer.rows + 1
+                        stage.write(_in_table(batch, first, result.combination, records.contract, columns))
+                    async with self._commits:
+                        return await in_thread(
+                            self._commit, result, stage, records.account, field_batches, collector.account
+                        )
+        except (CampusError, *STORAGE_ERRORS) as error:
+            return [self.fail(result, str(error))]
 
     def fail(self, result: Result, message: str) -> Loaded:
         """Log that a result could not be loaded; its rows stay."""
@@ -132,26 +124,22 @@ class ReportLoader:
             return [loaded, commit_slice(context, reading, guard_of(context))]
 
 
-class _Records:
-    """Stages the records of a result: numbered, in the columns of their table."""
-
-    def __init__(
-        self, stage: Stage, combination: str, contract: type[Contract], columns: Mapping[str, str]
-    ) -> None:
-        self.stage = stage
-        self._names = {field.name: columns[field.wire] for field in fields(contract)}
-        self._params = pa.scalar(combination)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Stage rows in the platform's order."""
-        first = self.stage.writer.rows + 1
-        columns = {
+def _in_table(
+    batch: pa.RecordBatch,
+    first: int,
+    combination: str,
+    contract: type[Contract],
+    columns: Mapping[str, str],
+) -> pa.RecordBatch:
+    """Rows in the columns of their table, numbered from `first` on in the platform's order."""
+    return pa.RecordBatch.from_pydict(
+        {
             ROW_NUMBER.name: pa.array(range(first, first + batch.num_rows), ROW_NUMBER.type),
-            PARAMS.name: pa.repeat(self._params, batch.num_rows),
-            **{column: batch.column(name) for name, column in self._names.items()},
+            PARAMS.name: pa.repeat(pa.scalar(combination), batch.num_rows),
+            **{columns[field.wire]: batch.column(field.name) for field in fields(contract)},
             EXTRA: batch.column(EXTRA),
         }
-        self.stage.write(pa.RecordBatch.from_pydict(columns))
+    )
 
 
 def _with_columns(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from campus.account import Account, Drift
 from campus.contracts.fields import Contract
 from campus.contracts.fields import fields as fields_of
-from campus.datasets.records import RecordsRead, Write
 from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
 from campus.registry import REPORT_FIELDS
 from campus.reports.metadata import Query
-from campus.reports.records import read_records
+from campus.reports.records import ReportRecords, read_records
 from campus.reports.selection import ReportRequest
 from campus.sources.gathered import Collector
 from tests.kits.platforms.reports_made import REPORT, field, fields, page, params_of, platform_of
@@ -35,10 +34,10 @@ QUESTION = ReportRequest(Query(501, "汇总"), {"grade": 7, "terms": ["a,b", "�
 
 @dataclass
 class Found:
-    """What a reading came to. `contract`: None where no records were opened."""
+    """What a reading came to."""
 
-    read: RecordsRead
-    contract: type[Contract] | None
+    account: Account
+    contract: type[Contract]
     rows: list[dict[str, Any]]
     fields: list[dict[str, Any]]
     of_fields: Account
@@ -49,30 +48,23 @@ def found(
     records: Callable[[Request], bytes], scratch: Path, question: ReportRequest = QUESTION, **settings: Any
 ) -> Found:
     """What is read of query 501 of a platform that answers so."""
-    opened: list[type[Contract]] = []
-    batches: list[pa.RecordBatch] = []
     described: list[pa.RecordBatch] = []
     collector = Collector(REPORT_FIELDS, "", described.append)
 
-    def open_records(contract: type[Contract]) -> Write:
-        assert not opened and not batches
-        opened.append(contract)
-        return batches.append
-
-    async def ask() -> tuple[RecordsRead, list[Request]]:
+    async def ask() -> tuple[ReportRecords, list[pa.RecordBatch], list[Request]]:
         async with (
             Platform(platform_of(records)) as platform,
             Client(platform.config(max_attempts=2, **settings), [REPORT_FIELDS.scopes]) as client,
         ):
             reader = Reader(client, 101, REPORT_FIELDS.scopes)
-            read = await read_records(reader, "/v3", REPORT, question, collector, open_records, scratch)
-            return read, platform.gets
+            async with read_records(reader, "/v3", REPORT, question, collector, scratch) as read:
+                return read, [*read.batches], platform.gets
 
-    read, asked = asyncio.run(ask())
+    read, batches, asked = asyncio.run(ask())
     assert list(scratch.iterdir()) == []
     return Found(
-        read,
-        opened[0] if opened else None,
+        read.account,
+        read.contract,
         [row for batch in batches for row in batch.to_pylist()],
         [row for batch in described for row in batch.to_pylist()],
         collector.account,
@@ -110,7 +102,6 @@ def test_each_kind_has_its_type_and_every_value_is_exact(tmp_path: Path) -> None
     seen = found(
         lambda request: page(request, kinds, [row, {"n": None, "files": "https://x/b.pdf"}]), tmp_path
     )
-    assert seen.contract is not None
     assert {column.name: str(column.arrow_type) for column in fields_of(seen.contract)} == {
         "n": "int64",
         "ratio": "double",
@@ -140,7 +131,7 @@ def test_each_kind_has_its_type_and_every_value_is_exact(tmp_path: Path) -> None
         "_extra": None,
     }
     assert second == dict.fromkeys(first) | {"files": "https://x/b.pdf"}
-    assert seen.read.account.drift == {
+    assert seen.account.drift == {
         Drift("unknown_type", "place", "geometry"): 1,
         Drift("withheld_identity_number", "idcard"): 1,
         Drift("withheld_identity_number", "files.idcard"): 1,
@@ -170,8 +161,8 @@ def test_what_does_not_fit_a_page_is_asked_for_at_once(tmp_path: Path) -> None:
     seen = found(lambda request: page(request, MARKS, marks(*range(25))), tmp_path, per_page=10)
     assert read_values(seen) == [*range(25)]
     assert [request.query.get("paginated") for request in seen.asked] == [None, "0"]
-    assert (seen.read.account.complete, seen.read.account.server_total) == (True, 25)
-    assert (seen.read.account.received, seen.read.account.tally.pages) == (25, 2)
+    assert (seen.account.complete, seen.account.server_total) == (True, 25)
+    assert (seen.account.received, seen.account.tally.pages) == (25, 2)
 
 
 @settings(max_examples=15, deadline=None)
@@ -184,16 +175,16 @@ def test_pages_are_read_to_the_end_and_rows_that_are_alike_each_count(
         tmp_path_factory.mktemp("scratch"),
         per_page=per_page,
     )
-    if seen.read.account.complete:
+    if seen.account.complete:
         assert Counter(read_values(seen)) == Counter(values)
     # Where all rows are one and the same, pages cannot be told from one that is shown again and again.
-    assert seen.read.account.complete or not counted or len(set(values)) == 1
+    assert seen.account.complete or not counted or len(set(values)) == 1
 
 
 def test_fewer_rows_than_the_platform_counts_are_told(tmp_path: Path) -> None:
     seen = found(lambda request: page(request, MARKS, marks(1, 2, 3), total=5), tmp_path)
-    assert not seen.read.account.complete
-    assert seen.read.account.proofs == ["the platform counts 5 rows but shows 3"]
+    assert not seen.account.complete
+    assert seen.account.proofs == ["the platform counts 5 rows but shows 3"]
 
 
 def test_fields_that_change_while_pages_are_read_make_another_reading(tmp_path: Path) -> None:
@@ -230,26 +221,26 @@ def test_fields_that_never_stay_the_same_are_told_and_nothing_is_written(tmp_pat
 )
 def test_no_rows_are_a_result_with_its_fields(tmp_path: Path, nothing: bytes) -> None:
     seen = found(lambda request: nothing, tmp_path)
-    assert seen.contract is not None and [column.name for column in fields_of(seen.contract)] == [
+    assert [column.name for column in fields_of(seen.contract)] == [
         "name",
         "mark",
     ]
-    assert (seen.read.account.received, seen.read.account.complete, seen.rows) == (0, True, [])
+    assert (seen.account.received, seen.account.complete, seen.rows) == (0, True, [])
     assert [row["name"] for row in seen.fields] == ["name", "mark"]
 
 
 @pytest.mark.parametrize("nothing", [{"fields": [], "rows": []}, [], None, {}])
 def test_no_rows_and_no_fields_are_a_result_too(tmp_path: Path, nothing: object) -> None:
     seen = found(lambda request: answer(nothing), tmp_path)
-    assert seen.contract is not None and fields_of(seen.contract) == ()
-    assert (seen.read.account.complete, seen.rows, seen.fields) == (True, [], [])
+    assert fields_of(seen.contract) == ()
+    assert (seen.account.complete, seen.rows, seen.fields) == (True, [], [])
 
 
 def test_no_rows_may_come_with_their_fields_on_the_first_page_alone(tmp_path: Path) -> None:
     answers = iter([answer({"fields": MARKS, "rows": []})])
     seen = found(lambda request: next(answers, answer({"fields": [], "rows": []})), tmp_path)
     assert len(seen.asked) > 1
-    assert (len(seen.fields), seen.read.account.complete) == (2, True)
+    assert (len(seen.fields), seen.account.complete) == (2, True)
 
 
 def test_a_page_past_the_end_may_leave_the_fields_out(tmp_path: Path) -> None:
@@ -259,7 +250,7 @@ def test_a_page_past_the_end_may_leave_the_fields_out(tmp_path: Path) -> None:
         return page(request, [] if past_the_end else MARKS, rows, total=None, unpaged=False)
 
     seen = found(records, tmp_path, per_page=10)
-    assert (read_values(seen), seen.read.account.complete) == ([*range(15)], True)
+    assert (read_values(seen), seen.account.complete) == ([*range(15)], True)
     assert len(seen.fields) == 2
 
 
@@ -290,8 +281,7 @@ def test_fields_are_told_with_what_they_belong_to(tmp_path: Path) -> None:
     assert [bad.raw for bad in seen.of_fields.bad] == ['"no field"']
     assert seen.of_fields.drift[Drift("unreadable_value", "position")] == 1
     assert seen.rows == [{"name": "x", "g7": Decimal("1.50"), "odd": 3, "_extra": None}]
-    assert [*seen.read.account.drift] == [Drift("unreadable_definition", "fields[3]")]
-    assert seen.contract is not None
+    assert [*seen.account.drift] == [Drift("unreadable_definition", "fields[3]")]
     comments = {column.name: column.description for column in fields_of(seen.contract)}
     assert comments == {"name": "姓名", "g7": "2025 / 初一 / 平均分", "odd": "odd"}
 
@@ -304,7 +294,7 @@ def test_a_value_that_does_not_fit_is_set_aside_and_its_row_loads(tmp_path: Path
     assert read_values(seen) == [1, None, 2, 3]
     extras = [json.loads(row["_extra"]) if row["_extra"] else None for row in seen.rows]
     assert extras == [None, {"mark": 1.5}, {"name": r'"\ud83d"'}, {"x": 1}]
-    assert (seen.read.account.bad, seen.read.account.received) == ([], 4)
+    assert (seen.account.bad, seen.account.received) == ([], 4)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +322,7 @@ def test_what_goes_wrong_is_told_and_nothing_is_written(
 
 def test_what_is_null_may_be_left_out_and_is_no_drift(tmp_path: Path) -> None:
     seen = found(lambda request: page(request, MARKS, [{"name": "a"}, {"mark": 2}]), tmp_path)
-    assert (read_values(seen), seen.read.account.drift) == ([None, 2], {})
+    assert (read_values(seen), seen.account.drift) == ([None, 2], {})
 
 
 def test_a_later_page_may_leave_the_fields_out(tmp_path: Path) -> None:
@@ -341,7 +331,7 @@ def test_a_later_page_may_leave_the_fields_out(tmp_path: Path) -> None:
         return page(request, MARKS if is_first else None, marks(*range(15)), unpaged=False)
 
     seen = found(records, tmp_path, per_page=10)
-    assert (read_values(seen), seen.read.account.complete, len(seen.fields)) == ([*range(15)], True, 2)
+    assert (read_values(seen), seen.account.complete, len(seen.fields)) == ([*range(15)], True, 2)
 
 
 def test_a_page_size_that_is_refused_is_not_asked_for_again(tmp_path: Path) -> None:
@@ -357,15 +347,9 @@ def test_a_page_size_that_is_refused_is_not_asked_for_again(tmp_path: Path) -> N
         ):
             for _ in range(2):
                 collector = Collector(REPORT_FIELDS)
-                await read_records(
-                    Reader(client, 101, REPORT_FIELDS.scopes),
-                    "/v3",
-                    REPORT,
-                    QUESTION,
-                    collector,
-                    lambda _: lambda _: None,
-                    tmp_path,
-                )
+                reader = Reader(client, 101, REPORT_FIELDS.scopes)
+                async with read_records(reader, "/v3", REPORT, QUESTION, collector, tmp_path) as read:
+                    assert sum(batch.num_rows for batch in read.batches) == 1
             return len(platform.gets)
 
     assert asyncio.run(ask()) == 4

@@ -15,8 +15,7 @@ import httpx
 import pyarrow as pa
 
 from campus.account import Drift
-from campus.contracts.fields import Contract, fields
-from campus.datasets.records import Write
+from campus.contracts.fields import fields
 from campus.fetch.reader import Reader
 from campus.http.client import segment
 from campus.http.errors import CampusError
@@ -84,26 +83,17 @@ async def _read(session: Any, prefix: str, report: str, question: Any) -> Found:
     described: list[pa.RecordBatch] = []
     wire: dict[str, str] = {}
 
-    def open_records(contract: type[Contract]) -> Write:
-        wire.update({wire_field.name: wire_field.wire for wire_field in fields(contract)})
-        return batches.append
-
     with TemporaryDirectory() as scratch:
         of_fields = Collector(REPORT_FIELDS, "", described.append)
+        reader = Reader(session, SCHOOL, REPORT_FIELDS.scopes)
         try:
-            read = await read_records(
-                Reader(session, SCHOOL, REPORT_FIELDS.scopes),
-                prefix,
-                report,
-                question,
-                of_fields,
-                open_records,
-                Path(scratch),
-            )
+            async with read_records(reader, prefix, report, question, of_fields, Path(scratch)) as records:
+                wire.update({wire_field.name: wire_field.wire for wire_field in fields(records.contract)})
+                batches += records.batches
         except CampusError as error:
             reading.told = str(error)
             return reading
-    account = read.account
+    account = records.account
     told = list(account.proofs)
     if account.server_total not in (None, account.received):
         told.append(f"the platform says {account.server_total}, read {account.received}")
