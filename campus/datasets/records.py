@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -30,7 +30,6 @@ from campus.paging import PageRequest, PageSeen, page_by_id
 # One page a processor: more at a time would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
 Write = Callable[[pa.RecordBatch], None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ class Source:
     updated_at: str | None = None
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A range of ids, both ends included."""
 
     first: int

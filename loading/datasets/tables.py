@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ from campus.datasets.selection import DatasetQuery, Selection, embedded_datasets
 from campus.decoding.definition import UPDATED_AT, Decided, Definition, parse_definition
 from campus.decoding.inferred_contract import columns_of, contract_of, key_fields, primary_key
 from campus.registry import DATASETS, ResourceSpec
+from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
-from warehouse.lake.tables import ROW_KEY, Column, Slice, Table, dataset_table
+from warehouse.lake.tables import ROW_KEY, SYNCED_AT, Column, Slice, Table, dataset_table
 from warehouse.load.logs.dataset_plans import Plan, read_plans
 from warehouse.load.watermark import Incremental
 
@@ -141,6 +143,26 @@ def planned_tables(lake: Lake) -> list[Table]:
     """The tables of all plans for publication, the newest definition first."""
     plans = sorted(read_plans(lake), key=lambda plan: plan.valid_since, reverse=True)
     return [planned_table(plan) for plan in plans]
+
+
+@dataclass(frozen=True)
+class LastUpdate:
+    """The last update of a whole dataset, as the platform states it."""
+
+    updated_at: datetime
+    # The discovery that read the statement first.
+    stated_at: datetime
+
+
+def last_updates(lake: Lake, school_id: int) -> dict[str, LastUpdate]:
+    """The last updates of a school's datasets by name, where the platform states one."""
+    columns = ["name", "last_updated_at", SYNCED_AT]
+    rows = lake.read(TABLES[DATASETS.name], slice_of(DATASETS, school_id), columns).to_pylist()
+    return {
+        row["name"]: LastUpdate(row["last_updated_at"], row[SYNCED_AT])
+        for row in rows
+        if row["last_updated_at"] is not None
+    }
 
 
 class _Decisions(msgspec.Struct, rename={"decided": _DECIDED}):

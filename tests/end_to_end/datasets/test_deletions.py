@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loading.datasets import loader
+from loading.datasets import load_segments
 from tests.kits.worlds.dataset_world import Published, asked, differences, segments, shown, sync
 from tests.kits.worlds.world import Load, World
 
@@ -89,13 +89,13 @@ def test_a_range_that_is_gone_is_not_read(synced: World) -> None:
 def test_rows_deleted_meanwhile_have_the_segment_read_in_full(
     synced: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_spans = loader.read_spans  # type: ignore[attr-defined]
+    read_spans = load_segments.read_spans  # type: ignore[attr-defined]
 
     async def read_while_another_goes(*args: Any) -> None:
         await read_spans(*args)
         delete(synced, 9_000)
 
-    monkeypatch.setattr(loader, "read_spans", read_while_another_goes)
+    monkeypatch.setattr(load_segments, "read_spans", read_while_another_goes)
     delete(synced, 1_000)
     load = night(synced)
     assert load.problems == []
