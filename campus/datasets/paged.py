@@ -1,5 +1,7 @@
 """Reads a whole dataset by pages, where it has no ids to read by. Pages wait on disk until all are read."""
 
+import hashlib
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,13 +9,14 @@ from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+import msgspec
 import pyarrow as pa
 
 from campus.account import Account, BadRow, Drift
 from campus.datasets.records import RecordsRead, Source, Write, decoder
-from campus.decoding.columnar import Records, RowNumbers
+from campus.decoding.columnar import Records
 from campus.fetch.collection import Collection
 from campus.fetch.reader import Reader
 from campus.http.errors import Refused
@@ -22,7 +25,7 @@ from campus.paging.passes import counted_of, numbered_pages
 
 
 @dataclass(frozen=True)
-class Page:
+class StoredPage:
     """A page on disk."""
 
     # Of its batch in the file.
@@ -42,15 +45,15 @@ class Pages:
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
         self._written = 0
 
-    def put(self, records: Records, key: tuple[str, ...]) -> Page:
+    def put(self, records: Records, key: tuple[str, ...]) -> StoredPage:
         """Store a decoded page."""
         if self._writer is None:
             self._writer = pa.ipc.new_file(self._file.name, records.batch.schema)
         self._writer.write_batch(records.batch)
         self._written += 1
-        return Page(self._written - 1, _keys(records, key), records.bad, records.drift)
+        return StoredPage(self._written - 1, _keys(records, key), records.bad, records.drift)
 
-    def get(self, pages: Sequence[Page]) -> Iterator[Records]:
+    def get(self, pages: Sequence[StoredPage]) -> Iterator[Records]:
         """Read pages back. No page can be stored afterwards."""
         self._close()
         if not pages:
@@ -74,6 +77,29 @@ class Pages:
         self._file.close()
 
 
+class RowNumbers:
+    """Keys for the rows of a reading of a dataset without a key: a hash of the row's values, and the number
+    of the row among equal rows."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[bytes] = Counter()
+
+    def column(self, batch: pa.RecordBatch) -> Any:
+        """The column `_row` of the next batch, as text `hash/number`. The hash leaves out nulls, so that a
+        new field without values changes no key."""
+        return pa.array(self._names(batch), pa.string())
+
+    def _names(self, batch: pa.RecordBatch) -> Iterator[str]:
+        for row in batch.to_pylist():
+            values = {name: value for name, value in row.items() if value is not None}
+            if "_extra" in values:
+                values["_extra"] = json.loads(values["_extra"], parse_float=str, parse_int=str)
+            text = msgspec.json.encode(values, order="sorted")
+            digest = hashlib.blake2b(text, digest_size=16)
+            self._seen[digest.digest()] += 1
+            yield f"{digest.hexdigest()}/{self._seen[digest.digest()]}"
+
+
 def _keys(records: Records, key: tuple[str, ...]) -> list[int]:
     """A hash for each row: of its key, or without a key of all its values."""
     batch = records.batch.select(key) if key else records.batch
@@ -91,10 +117,10 @@ async def read_pages(reader: Reader, source: Source, limit: int, write: Write, s
     read, decode_records = RecordsRead(Account(tally=reader.tally), distinct=False), decoder(reader, source)
     with Pages(scratch) as stored:
 
-        def decode(body: bytes) -> Page:
+        def decode(body: bytes) -> StoredPage:
             return stored.put(decode_records(body), source.key)
 
-        async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
+        async def ask(order: Mapping[str, str]) -> tuple[list[StoredPage], Outcome]:
             paging = page_by_number(
                 reader.client.page_size,
                 limit,
@@ -125,7 +151,7 @@ async def read_pages(reader: Reader, source: Source, limit: int, write: Write, s
 
 
 def counted_records(
-    read: RecordsRead, stored: Pages, pages: Sequence[Page], outcome: Outcome
+    read: RecordsRead, stored: Pages, pages: Sequence[StoredPage], outcome: Outcome
 ) -> Iterator[Records]:
     """The records of a finished reading without a key. Identical rows that the platform does not count are
     left out, and noted in the account."""

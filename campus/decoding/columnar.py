@@ -8,8 +8,6 @@ The reader wants an object a line. So the page becomes one object whose only col
 costs less than to cut the page into rows.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -119,29 +117,6 @@ def records_schema(contract: type[Contract]) -> pa.Schema:
     """The schema of the batches of `decode_records`."""
     columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
     return pa.schema(columns | {"_extra": pa.string()})
-
-
-class RowNumbers:
-    """Keys for the rows of a reading of a dataset without a key: a hash of the row's values, and the number
-    of the row among equal rows."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[bytes] = Counter()
-
-    def column(self, batch: pa.RecordBatch) -> Any:
-        """The column `_row` of the next batch, as text `hash/number`. The hash leaves out nulls, so that a
-        new field without values changes no key."""
-        return pa.array(self._names(batch), pa.string())
-
-    def _names(self, batch: pa.RecordBatch) -> Iterator[str]:
-        for row in batch.to_pylist():
-            values = {name: value for name, value in row.items() if value is not None}
-            if "_extra" in values:
-                values["_extra"] = json.loads(values["_extra"], parse_float=str, parse_int=str)
-            text = msgspec.json.encode(values, order="sorted")
-            digest = hashlib.blake2b(text, digest_size=16)
-            self._seen[digest.digest()] += 1
-            yield f"{digest.hexdigest()}/{self._seen[digest.digest()]}"
 
 
 def _note_keys(records: Records, keys: Any) -> None:

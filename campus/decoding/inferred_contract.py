@@ -16,19 +16,10 @@ from campus.decoding.withholding import WITHHELD
 
 # The lake's own columns: no field may have one of these names.
 RESERVED = frozenset(
-    {
-        "_school_id",
-        "_synced_at",
-        "_deleted_at",
-        "_extra",
-        "_segment",
-        "_trashed",
-        "_trashed_at",
-        "_row",
-        "_row_number",
-        "_params",
-        "_partition",
-    }
+    (
+        *("_school_id", "_synced_at", "_deleted_at", "_extra", "_trashed", "_trashed_at"),
+        *("_row", "_row_number", "_params", "_segment", "_partition"),
+    )
 )
 # Bytes of a table's name, percent-encoded. A folder's name may have 255, and the table's is a part of it.
 _MAX_LENGTH = 200

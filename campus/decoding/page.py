@@ -8,6 +8,7 @@ it is reported as drift. Only a row without a readable key is bad, and goes to q
 import codecs
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -210,21 +211,29 @@ def _decode_rows(
     texts = [bytes(raw) for raw in raw_rows(body)]
     # By the index of the row.
     decoded: dict[int, _Decoded[T]] = {}
+    decoder = row_decoder(contract)
 
     def coerce(index: int, misfits: Sequence[str] = ()) -> None:
+        """misfits: fields that the decoder accepts and no column holds."""
         # Only here values go to `_extra` or to quarantine; the columns of identity numbers are emptied later.
         if walked is not None and index not in walked:
             texts[index], withheld = withhold_in_row(texts[index], contract)
             page.drift.update(withheld_drift(withheld))
         try:
-            decoded[index] = _coerced(texts[index], contract, misfits)
+            members = sent_members(texts[index])
+            verbatim, notes = coerce_row(members, contract, [name for name in misfits if name in members])
+            row = decoder.decode(msgspec.json.encode(members))
+            extra = {name: Raw(as_json(value)) for name, value in verbatim.items()}
+            decoded[index] = row, msgspec.json.encode(extra).decode() if extra else None, notes
         except JSON_ERRORS as error:
             decoded.pop(index, None)
-            page.bad.append(_bad(texts[index], error))
+            reason = without_identity_numbers(str(error))
+            page.bad.append(BadRow(None, reason, _as_text(texts[index])))
 
-    decoder = row_decoder(contract)
     for index, text in enumerate(texts):
-        page.sent = page.sent or _names(text)
+        if not page.sent:
+            with suppress(*JSON_ERRORS):
+                page.sent = frozenset(sent_members(text))
         try:
             is_fine = has_fine_times and FINER_THAN_MICROSECONDS.search(text)
             fitting = None if is_fine else decoder.decode(text)
@@ -243,29 +252,6 @@ def _decode_rows(
         for kind, name in notes:
             page.drift[Drift(kind, name)] += 1
     return page
-
-
-def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_Decoded[T]":
-    """Coerce and decode a row. `misfits`: fields that the decoder accepts and no column holds.
-
-    Raises one of JSON_ERRORS for a row without a readable key."""
-    members = sent_members(text)
-    verbatim, notes = coerce_row(members, contract, [name for name in misfits if name in members])
-    row = row_decoder(contract).decode(msgspec.json.encode(members))
-    extra = {name: Raw(as_json(value)) for name, value in verbatim.items()}
-    return row, msgspec.json.encode(extra).decode() if extra else None, notes
-
-
-def _names(row: bytes) -> frozenset[str]:
-    """The names of a row's fields; none where it is not an object."""
-    try:
-        return frozenset(sent_members(row))
-    except JSON_ERRORS:
-        return frozenset()
-
-
-def _bad(row: bytes, error: Exception) -> BadRow:
-    return BadRow(None, without_identity_numbers(str(error)), _as_text(row))
 
 
 def _as_text(raw: bytes | Raw) -> str:

@@ -57,7 +57,7 @@ class _Walk:
     members: int = 0
 
 
-def redacted(raw: bytes | Raw, *, named: bool = False) -> bytes:
+def redacted(raw: bytes | Raw) -> bytes:
     """A JSON text without the fields in WITHHELD, at any depth; identity numbers stay.
 
     UNSTORABLE replaces a text that cannot be taken apart and may have such a field."""
@@ -65,7 +65,7 @@ def redacted(raw: bytes | Raw, *, named: bool = False) -> bytes:
     if not _MAY_WITHHOLD.search(text):
         return text
     try:
-        return _value(text, None, set(), "", _Walk(numbers=False, named=named))
+        return _value(text, None, set(), "", _Walk(numbers=False, named=False))
     except JSON_ERRORS:
         return UNSTORABLE
 

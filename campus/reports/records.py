@@ -12,13 +12,12 @@ import pyarrow as pa
 
 from campus.account import Account
 from campus.contracts.fields import Contract
-from campus.datasets.paged import Page, Pages, counted_records, note_outcome
+from campus.datasets.paged import Pages, StoredPage, counted_records, note_outcome
 from campus.datasets.records import RecordsRead
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of
-from campus.decoding.page import Page as Decoded
-from campus.decoding.page import decode_page
+from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import raw_members, raw_rows
 from campus.fetch.collection import Collection
 from campus.fetch.reader import Reader
@@ -34,7 +33,7 @@ from campus.sources.row_rules import apply_row_rules, gathered_of
 
 # Where the fields of a query change while it is read.
 _MOST_READINGS = 3
-_NO_ROWS = Page(-1, [], [], Counter())
+_NO_ROWS = StoredPage(-1, [], [], Counter())
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,14 @@ async def read_records(
 
 
 def _batches(
-    read: RecordsRead, stored: Pages, pages: Sequence[Page], outcome: Outcome
+    read: RecordsRead, stored: Pages, pages: Sequence[StoredPage], outcome: Outcome
 ) -> Iterator[pa.RecordBatch]:
     for records in counted_records(read, stored, pages, outcome):
         yield read.take(records)
     note_outcome(read, outcome)
 
 
-async def _read_pages(reader: Reader, collection: Collection[Page]) -> tuple[list[Page], Outcome]:
+async def _read_pages(reader: Reader, collection: Collection[StoredPage]) -> tuple[list[StoredPage], Outcome]:
     """The pages with rows, and the outcome of the reading."""
     try:
         pages, outcome = await collection.read(reader)
@@ -122,7 +121,7 @@ class _Answers:
         self.fields = b"[]"
         self.definition = Definition(self._title, label=self._label)
 
-    def take(self, body: bytes) -> Page:
+    def take(self, body: bytes) -> StoredPage:
         """Decode an answer and store its rows. Pages after the first may leave the fields out.
 
         Raises _OtherFields; TornBody where the body is not JSON; UnexpectedAnswer."""
@@ -153,7 +152,7 @@ class _Answers:
 
 def _add_fields(fields: Collector, body: bytes, report: str, request: ReportRequest) -> None:
     spec = fields.spec
-    page: Decoded[Any] = decode_page(body, spec.contract)
+    page: Page[Any] = decode_page(body, spec.contract)
     combination = combination_text(request.matrix)
     unit = Unit(spec.path, defaults={"report": report, "query_id": request.query.id, "params": combination})
     fields.add(apply_row_rules(gathered_of(page), spec, unit))

@@ -6,8 +6,8 @@ from dataclasses import replace
 from campus.account import Drift
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
+from campus.datasets.paged import RowNumbers
 from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
-from campus.decoding.columnar import RowNumbers
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of, key_fields, table_names
 from campus.fetch.collection import run_together

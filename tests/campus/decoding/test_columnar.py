@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from campus.account import Drift
 from campus.contracts.fields import Contract, fields
+from campus.datasets.paged import RowNumbers
 from campus.decoding import columnar
-from campus.decoding.columnar import Records, RowNumbers, decode_records, records_schema
+from campus.decoding.columnar import Records, decode_records, records_schema
 from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of, primary_key
 from campus.decoding.page import decode_page, to_batch
