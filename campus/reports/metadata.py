@@ -1,7 +1,6 @@
 """Reads the parameters and queries of a school's report into two tables, and defines its fields."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from campus.http.errors import CampusError, NotFound, Refused
 from campus.paging import Outcome, page_unpaged_list
 from campus.plan.units import Unit
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
+from campus.reports.selection import OfferedReport, Option, Parameter, Query
 from campus.selections import Scalar
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, gathered_of
@@ -72,47 +72,6 @@ def _dataset_field(field: Members) -> Members:
 
 class UnknownReport(CampusError):
     """A report of the settings that the school does not have."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """A value that a parameter may have."""
-
-    # The value that is sent, as the platform spells it.
-    key: Scalar
-    label: str | None = None
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a report. A member that is missing or unreadable is None."""
-
-    name: str
-    type: str | None = None
-    label: str | None = None
-    required: bool = False
-    # Empty where the platform lists none.
-    options: tuple[Option, ...] = ()
-    # Any JSON value.
-    default: Any = None
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query of a report."""
-
-    id: int
-    label: str | None = None
-
-
-@dataclass(frozen=True)
-class OfferedReport:
-    """The parameters and queries of a report."""
-
-    # Of its paths.
-    prefix: str
-    parameters: tuple[Parameter, ...]
-    queries: tuple[Query, ...]
 
 
 async def read_report(

@@ -15,7 +15,6 @@ from typing import Any, Literal
 import msgspec
 
 from campus.http.errors import CampusError
-from campus.reports.metadata import OfferedReport, Parameter, Query
 from campus.selections import InvalidSelection, Scalar, collecting, nearest
 
 # `["2025-09-01", "2026-01-31"]`, `"2025-09-01,2026-01-31"`, `{"start": "2025-09-01", "end": "2026-01-31"}`:
@@ -25,6 +24,47 @@ ParameterValue = Scalar | tuple[Scalar, ...]
 # Characters that are encoded: all but letters of any script, digits and `_.:-`; and the first of three dots,
 # which the name of a partition must not have.
 _ENCODED = re.compile(r"[^\w.:-]|\.(?=\.\.)")
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value that a parameter may have."""
+
+    # The value that is sent, as the platform spells it.
+    key: Scalar
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a report. A member that is missing or unreadable is None."""
+
+    name: str
+    type: str | None = None
+    label: str | None = None
+    required: bool = False
+    # Empty where the platform lists none.
+    options: tuple[Option, ...] = ()
+    # Any JSON value.
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of a report."""
+
+    id: int
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class OfferedReport:
+    """The parameters and queries of a report."""
+
+    # Of its paths.
+    prefix: str
+    parameters: tuple[Parameter, ...]
+    queries: tuple[Query, ...]
 
 
 @dataclass(frozen=True)

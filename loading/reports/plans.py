@@ -8,8 +8,14 @@ from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
-from campus.reports.metadata import OfferedReport, read_report
-from campus.reports.selection import ReportRequest, ReportSelection, combination_text, plan_requests
+from campus.reports.metadata import read_report
+from campus.reports.selection import (
+    OfferedReport,
+    ReportRequest,
+    ReportSelection,
+    combination_text,
+    plan_requests,
+)
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.slices.commit import Loaded, Planned, retire_slice
 from loading.slices.load_slice import Loader, failures_as_outcomes, staged

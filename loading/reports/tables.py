@@ -1,6 +1,5 @@
 """Describes the results of reports, which are partitions, and the tables that store their rows."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,33 +7,16 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from campus.contracts.fields import Contract, fields
-from campus.decoding.inferred_contract import RESERVED, contract_of, cut, safe_name, safe_names
+from campus.decoding.inferred_contract import RESERVED, contract_of, safe_names
 from campus.registry import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from campus.reports.metadata import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from loading.partition_keys import REPORT_RESULTS, parts_of, unseparated
+from loading.reports.stems import table_stem
 from loading.tables import TABLES
-from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
 from warehouse.load.logs.load_log import resources_loaded
-
-
-def sharing_stem(reports: Iterable[str]) -> list[list[str]]:
-    """Groups of reports whose tables would have the same name."""
-    by_stem: dict[str, list[str]] = defaultdict(list)
-    for report in dict.fromkeys(reports):
-        by_stem[folded(table_stem(report))].append(report)
-    return [group for group in by_stem.values() if len(group) > 1]
-
-
-def table_stem(report: str) -> str:
-    """The beginning of the names of a report's tables. An id stays as it is. A name that is too long for a
-    folder is cut, and its hash makes it unique."""
-    name = report if report.isdecimal() else safe_name(report)
-    short = cut(name)
-    return name if short == name else f"{short}_{hashlib.sha256(report.encode()).hexdigest()[:6]}"
-
 
 # Characters of a partition's name, which is a part of file names together with its school.
 MAX_NAME_LENGTH = 200

@@ -18,7 +18,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from campus.selections import nearest
-from loading.reports.tables import sharing_stem
+from loading.reports.stems import sharing_stem
 from pipelines.settings.environment import (
     MAX_BYTES,
     PREFIX,

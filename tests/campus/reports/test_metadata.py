@@ -13,7 +13,8 @@ from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Transient
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
-from campus.reports.metadata import OfferedReport, Option, Parameter, Query, UnknownReport, read_report
+from campus.reports.metadata import UnknownReport, read_report
+from campus.reports.selection import OfferedReport, Option, Parameter, Query
 from campus.sources.gathered import Collector
 from tests.kits.platforms.reports_made import GRADE, PATH, QUERIES, REPORT, platform_of
 from tests.kits.platforms.scripted_platform import Platform, Request, answer

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.reports.metadata import OfferedReport, Option, Parameter, Query
 from campus.reports.selection import (
     DateRanges,
+    OfferedReport,
+    Option,
+    Parameter,
     ParameterValue,
+    Query,
     ReportRequest,
     ReportSelection,
     ReportSelectionError,

@@ -22,9 +22,8 @@ from campus.fetch.reader import Reader
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
 from campus.registry import REPORT_FIELDS
-from campus.reports.metadata import Query
 from campus.reports.records import ReportRecords, read_records
-from campus.reports.selection import ReportRequest
+from campus.reports.selection import Query, ReportRequest
 from campus.sources.gathered import Collector
 from tests.kits.platforms.reports_made import REPORT, field, fields, page, params_of, platform_of
 from tests.kits.platforms.scripted_platform import Platform, Request, answer

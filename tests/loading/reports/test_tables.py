@@ -11,7 +11,8 @@ from campus.decoding.inferred_contract import contract_of
 from campus.reports.metadata import definition_of
 from campus.reports.selection import combination_text
 from loading.partition_keys import UnknownPartition
-from loading.reports.tables import Result, name_columns, sharing_stem, table_of
+from loading.reports.stems import sharing_stem
+from loading.reports.tables import Result, name_columns, table_of
 
 # As YAML can have them.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
