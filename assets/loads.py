@@ -17,7 +17,7 @@ from assets.shared.partitions import (
 )
 from campus import registry
 from campus.registry import ResourceSpec
-from loading.attendance.school import PARENTS, load_weeks
+from loading.attendance.loader import PARENTS, load_weeks
 from loading.datasets.load_segments import load_segments
 from loading.inputs import STUDENTS, load_inputs
 from loading.load_school import load_schools

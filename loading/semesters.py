@@ -10,8 +10,15 @@ from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from campus.attendance.week_days import first_weekday
-from campus.attendance.week_rules import Decision, Sighting, WeeksBegin, decide, sighting, week_1_on
+from campus.attendance.calendar import (
+    Decision,
+    Sighting,
+    WeeksBegin,
+    decide,
+    first_weekday,
+    sighting,
+    week_1_on,
+)
 from campus.registry import SEMESTERS, V1_SEMESTERS
 from campus.semester_pairs import Pair, Semester, paired, unclear
 from loading.tables import TABLES, slice_of, values

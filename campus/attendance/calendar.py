@@ -1,13 +1,144 @@
-"""Derives sessions from a semester's weeks and teaching days, and from the schedules of its classes. Pure."""
+"""Finds weekdays, weeks and sessions, which the interface leaves open. Pure.
 
+The specification numbers the days of a week from 1 to 7, and does not say where the week begins. Day 1 is
+Monday, unless the labels of a timetable say another weekday.
+
+It does not say where teaching weeks begin either. A semester has the number of its current week. That leaves
+seven days on which its first week may have begun. Each further day on which it is read may leave fewer.
+
+Sessions follow from weeks, teaching days and the schedules of classes.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from campus.attendance.week_days import MONDAY, weekday_of
-from campus.attendance.week_rules import WEEK, WeekRule, week_1_on
+MONDAY = 1
+_CHINESE = re.compile(r"(?:周|週|星期|礼拜|禮拜)([一二三四五六日天])")
+_ENGLISH = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?")
+_NUMBERS = {word: number for number, word in enumerate("一二三四五六日", 1)} | {"天": 7}
+_NUMBERS |= {word: number for number, word in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), 1)}
+
+
+def named_weekday(label: str | None) -> int | None:
+    """The weekday (1 is Monday) that a label names; None where it names none."""
+    text = (label or "").strip().lower()
+    match = _CHINESE.fullmatch(text) or _ENGLISH.fullmatch(text)
+    return _NUMBERS[match[1]] if match else None
+
+
+def first_weekday(days: Iterable[tuple[int | None, str | None]]) -> int:
+    """The weekday that day 1 stands for, by days and their labels. Monday, unless all that name a weekday
+    agree on another."""
+    firsts = {(named - day) % 7 + 1 for day, label in days if day and (named := named_weekday(label))}
+    return firsts.pop() if len(firsts) == 1 else MONDAY
+
+
+def weekday_of(day: int, first: int) -> int:
+    """The weekday (1 is Monday) of a platform's day from 1 to 7, of which day 1 is weekday `first`."""
+    return (day + first - 2) % 7 + 1
+
+
+WEEK = timedelta(days=7)
+# On Mondays, the first being that of the semester's first day; on the weekday of that day; on Mondays, the
+# first being the one on that day or after it; or on Sundays, the first being that of that day. The plainest
+# comes first.
+WeekRule = Literal["monday", "first_day", "next_monday", "sunday"]
+WEEK_RULES: tuple[WeekRule, ...] = get_args(WeekRule)
+# `auto`: as the platform shows it.
+WeeksBegin = Literal["auto", "monday", "first_day", "next_monday", "sunday"]
+KnownBy = Literal["setting", "current_week", "default"]
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """The days on which week 1 of a semester may begin, by the values of current_week so far."""
+
+    semester_id: int
+    #: First day of the semester.
+    first: date
+    #: The first and the last day on which week 1 may begin.
+    earliest: date
+    latest: date
+    #: When current_week was last read.
+    seen_on: date
+
+    def allows(self, rule: WeekRule) -> bool:
+        """Whether weeks can begin where this rule says."""
+        return self.earliest <= week_1_on(rule, self.first) <= self.latest
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The rule for the first day of weeks, and its reason."""
+
+    rule: WeekRule
+    known_by: KnownBy
+    #: Other rules that no sighting contradicts.
+    others: tuple[WeekRule, ...] = ()
+    #: The sighting that contradicts the rule.
+    contradicts: Sighting | None = None
+
+
+def week_1_on(rule: WeekRule, first: date) -> date:
+    """The day on which the first week of a semester begins."""
+    match rule:
+        case "monday":
+            return first - timedelta(days=first.weekday())
+        case "next_monday":
+            return first + timedelta(days=-first.weekday() % 7)
+        case "sunday":
+            return first - timedelta(days=first.isoweekday() % 7)
+        case "first_day":
+            return first
+
+
+def sighting(
+    semester_id: int, first: date, last: date, current_week: int | None, day: date
+) -> Sighting | None:
+    """The sighting of a semester's current_week on a day; None: it proves nothing. Outside a semester, a
+    platform may stay at the first or last week, and its date may differ from ours."""
+    if current_week is None or not first <= day <= last:
+        return None
+    latest = day - (current_week - 1) * WEEK
+    seen = Sighting(semester_id, first, latest - WEEK + timedelta(days=1), latest, day)
+    is_near = abs((day - week_1_on("monday", first)) // WEEK + 1 - current_week) <= 1
+    return seen if is_near else None
+
+
+def combine_sightings(before: Sighting | None, now: Sighting) -> Sighting:
+    """Combine two sightings of a semester. If they contradict each other, the later counts."""
+    if before is None or before.first != now.first:
+        return now
+    earliest, latest = max(before.earliest, now.earliest), min(before.latest, now.latest)
+    if earliest > latest:
+        return now
+    return Sighting(now.semester_id, now.first, earliest, latest, max(before.seen_on, now.seen_on))
+
+
+def decide(setting: WeeksBegin, sightings: Sequence[Sighting]) -> Decision:
+    """Decide where weeks begin in a school: by all its semesters, or by the latest if they contradict."""
+    latest = max(sightings, key=lambda seen: (seen.seen_on, seen.first), default=None)
+    allowed = [rule for rule in WEEK_RULES if all(seen.allows(rule) for seen in sightings)]
+    if not allowed and latest:
+        allowed = [rule for rule in WEEK_RULES if latest.allows(rule)]
+    if setting != "auto":
+        if setting in allowed or not latest:
+            return Decision(setting, "setting")
+        return Decision(setting, "setting", tuple(allowed or _others(setting)), latest)
+    if not allowed:
+        return Decision("monday", "default", _others("monday"), latest)
+    rule, *others = allowed
+    known_by: KnownBy = "default" if len(allowed) == len(WEEK_RULES) else "current_week"
+    return Decision(rule, known_by, tuple(others))
+
+
+def _others(rule: WeekRule) -> tuple[WeekRule, ...]:
+    return tuple(other for other in WEEK_RULES if other != rule)
+
 
 # `within`: start_at <= week <= end_in. `as_specified`: the specification's own words, start_at >= week and
 # end_in <= week, which hold for no class that lasts longer than a week.

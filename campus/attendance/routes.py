@@ -19,8 +19,15 @@ from datetime import date
 from campus.account import BadRow
 from campus.attendance.calendar import Session
 from campus.attendance.plan import AttendancePlan
-from campus.attendance.requests import OF_STUDENT, ask_session, ask_student, is_unmarked, records_in
-from campus.attendance.rows import SESSIONS, SessionDetail
+from campus.attendance.requests import (
+    OF_STUDENT,
+    SESSIONS,
+    SessionDetail,
+    ask_session,
+    ask_student,
+    is_unmarked,
+    records_in,
+)
 from campus.attendance.semester import Semester
 from campus.attendance.week import Statuses, Week, session_of
 from campus.contracts.v1_attendance import AttendanceRecord

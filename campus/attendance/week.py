@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from campus.attendance.calendar import Session
-from campus.attendance.rows import SESSIONS
+from campus.attendance.requests import SESSIONS
 from campus.attendance.semester import Semester
 from campus.contracts.v1_attendance import AttendanceRecord, AttendanceSession
 from campus.decoding.page import decode_page

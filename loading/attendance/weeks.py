@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from campus.attendance.calendar import Calendar, WeekCondition, platform_day
-from campus.attendance.week_days import MONDAY, weekday_of
-from campus.attendance.week_rules import WeeksBegin
+from campus.attendance.calendar import MONDAY, Calendar, WeekCondition, WeeksBegin, platform_day, weekday_of
 from campus.registry import ATTENDANCE, RESOURCES
 from loading.semesters import ConfiguredPairs, Semesters, day_1_of, read_semesters, weeks_of
 from loading.tables import TABLES, slice_of

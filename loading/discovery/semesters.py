@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 
-from campus.attendance.week_rules import combine_sightings, decide
+from campus.attendance.calendar import combine_sightings, decide
 from campus.registry import ATTENDANCE, BASE_DATA, V1_DATA, ResourceSpec
 from loading.attendance.weeks import timeline_in
 from loading.discovery.results import DiscoveryResults, ExistingPartitions

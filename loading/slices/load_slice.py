@@ -188,10 +188,13 @@ class Loader:
 
     def is_committed(self, context: SliceContext) -> bool:
         """Whether the run's cause has committed the slice, after the rows that its requests name."""
-        spec, label = context.spec, str(context.slice)
-        own = self._committed.get((spec.name, label))
-        parent = self._committed.get((spec.child_of or "", label))
+        own = self.committed_at(context)
+        parent = self._committed.get((context.spec.child_of or "", str(context.slice)))
         return own is not None and (parent is None or parent <= own)
+
+    def committed_at(self, context: SliceContext) -> datetime | None:
+        """When the run's cause has committed the slice before. None: it has not."""
+        return self._committed.get((context.spec.name, str(context.slice)))
 
     def slice_status(self, table_name: str, slice: Slice) -> SliceStatus:
         """The status of a slice when this run first read the slices of its school."""

@@ -18,8 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from campus.attendance.calendar import WeekCondition
-from campus.attendance.week_rules import WeeksBegin
+from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.selection import FilterValue, Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar

@@ -38,7 +38,8 @@ async def reread_sessions(
         inside = [session for session in sessions if calendar.first <= session.day <= calendar.last]
         if inside:
             plan = plan_classes(read_semester(runtime.lake, timeline, statuses, semester_id), inside)
-            loaded += [week async for week, _ in SemesterLoader(runtime, client, cause, plan).load()]
+            loader = SemesterLoader(Loader(runtime, client, cause, {}), plan)
+            loaded += [week async for week, _ in loader.load()]
     return loaded
 
 

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from campus.attendance.calendar import Session
-from campus.attendance.requests import OF_STUDENT
-from campus.attendance.rows import RECORDS, SentRecord, parse_list
+from campus.attendance.requests import OF_STUDENT, RECORDS, SentRecord, parse_list
 from campus.fetch.reader import Reader
 from campus.files.headers import moment_of
 from campus.http.client import Client

@@ -14,8 +14,7 @@ from datetime import date
 from typing import Any
 
 from campus.attendance.calendar import Session
-from campus.attendance.requests import ask_session, records_in
-from campus.attendance.rows import SESSIONS
+from campus.attendance.requests import SESSIONS, ask_session, records_in
 from campus.fetch.reader import Reader, drive_readings
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from campus.attendance.week_rules import combine_sightings
-from campus.attendance.week_rules import decide as decide_weeks
+from campus.attendance.calendar import combine_sightings
+from campus.attendance.calendar import decide as decide_weeks
 from campus.datasets.layout import why_by_pages
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.selection import Selection, SelectionError, selected_names, unmatched_patterns

@@ -9,16 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campus.attendance.calendar import (
+    WEEK_RULES,
     Calendar,
     ClassTimes,
     Meeting,
     Session,
     WeekCondition,
+    WeekRule,
     meetings_of,
     platform_day,
 )
 from campus.attendance.plan import choose
-from campus.attendance.week_rules import WEEK_RULES, WeekRule
 
 # A Thursday to a Friday.
 FIRST, LAST = date(2025, 2, 13), date(2025, 6, 27)

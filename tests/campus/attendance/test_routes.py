@@ -12,9 +12,8 @@ import pytest
 from campus.account import Drift
 from campus.attendance.calendar import Meeting, Session
 from campus.attendance.plan import is_whole_cheaper
-from campus.attendance.requests import ask_student
+from campus.attendance.requests import RECORDS, ask_student
 from campus.attendance.routes import StudentSubset
-from campus.attendance.rows import RECORDS
 from campus.attendance.semester import Refusals, Semester
 from campus.fetch.reader import Reader, drive_readings
 from campus.http.client import Client
@@ -95,6 +94,7 @@ def test_whom_classes_alone_list_and_who_shows_nothing_is_in_the_sessions() -> N
     true = school.true_records()
     assert left in {row["student_id"] for row in true.values()}
     assert school.by_students(listed).records == true
+    assert school.by_sessions(listed).disagreeing == []
 
 
 def test_both_routes_have_the_same_sessions(school: School, semester: Semester, by_sessions: Found) -> None:
@@ -353,6 +353,18 @@ def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> Non
         assert not result.accounts[2].bad
         assert [result.records.get(row["id"]) for row in others] == others
         assert first["id"] not in result.records
+
+
+def test_a_session_with_a_broken_record_is_not_compared_with_its_statistics() -> None:
+    school = School()
+    semester = school.semester()
+    row = next(
+        row for row in school.true_records().values() if semester.calendar.week_of(row["checked_at"]) == 3
+    )
+    school.store.update("attendance_records", row["id"], {"id": "two"})
+    session = Session(row["class_id"], row["checked_at"], row["lesson"])
+    for result in (school.by_students(semester, [3], [session]), school.by_sessions(semester, [3])):
+        assert result.disagreeing == []
 
 
 def test_a_student_beside_the_sessions_who_fails_is_told() -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from campus.attendance.calendar import Meeting, meetings_of
-from campus.attendance.week_days import MONDAY, first_weekday, weekday_of
+from campus.attendance.calendar import MONDAY, Meeting, first_weekday, meetings_of, weekday_of
 
 SUNDAY = 7
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.attendance.week_rules import (
+from campus.attendance.calendar import (
     WEEK_RULES,
     Sighting,
     WeekRule,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from campus.attendance.rows import parse_session, records_of_session
+from campus.attendance.requests import parse_session, records_of_session
 from campus.http.errors import UnexpectedAnswer
 
 

@@ -10,7 +10,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from campus.attendance.week_rules import week_1_on
+from campus.attendance.calendar import week_1_on
 from loading.attendance.weeks import timeline_of
 from pipelines.cli.doctor import run_doctor
 from pipelines.resources import attendance_settings

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 
-from campus.attendance.rows import SESSIONS
+from campus.attendance.requests import SESSIONS
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES

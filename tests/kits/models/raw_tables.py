@@ -7,8 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from campus.attendance.week_days import MONDAY
-from campus.attendance.week_rules import decide
+from campus.attendance.calendar import MONDAY, decide
 from campus.registry import ATTENDANCE, RESOURCES, V1_DATA, ResourceSpec
 from loading.semesters import COLUMNS, rows_of_calendar, semesters_of
 from loading.tables import TABLES

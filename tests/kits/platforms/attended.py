@@ -14,8 +14,8 @@ import pyarrow as pa
 from campus.account import Account
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
 from campus.attendance.plan import AttendancePlan, Choice
+from campus.attendance.requests import RECORDS, SESSIONS
 from campus.attendance.routes import StudentSubset, read_by_sessions, read_by_students, read_cross_check
-from campus.attendance.rows import RECORDS, SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Check, Week
 from campus.contracts.fields import column_names

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from campus.attendance.week_rules import Sighting, decide
+from campus.attendance.calendar import Sighting, decide
 from loading.semesters import contradiction, rows_of_calendar, seen_now, semesters_of
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.week_evidence import read_sightings, record_sightings
