@@ -96,9 +96,10 @@ metrics-page: models
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# After a change of keys or references in core: the diagrams that tests/house/test_diagram.py compares with.
+# After a change of keys or references in core, or of imports: the diagrams that tests/house/test_diagram.py compares with.
 diagram: setup
 	$(BIN)/python -m pipelines.cli.developer.diagram
+	$(BIN)/python -m tools.import_diagrams
 
 # After a change of requests: the golden files that tests/end_to_end/requests compares with (docs/how-to/extending.md).
 requests: setup

@@ -1,9 +1,10 @@
-"""The diagrams of core in the docs are those of the models as they are."""
+"""The diagrams in the docs are those of the models and of the imports as they are."""
 
 from collections import defaultdict
 from typing import Any
 
 from pipelines.cli.developer.diagram import PAGE, SUBJECTS, diagrams, types_of, with_diagrams
+from tools import import_diagrams
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.relations import relations
 
@@ -46,3 +47,25 @@ def test_keys_and_references_are_drawn() -> None:
     drawn = diagrams([*keys, row("fct_score", "foreign key", "student_id", "dim_student")], types)
     assert "fct_score {\n        date id PK\n        bigint student_id FK\n    }" in drawn
     assert "dim_student ||--o{ fct_score : student_id" in drawn
+
+
+def test_the_design_draws_the_imports_as_they_are() -> None:
+    page = import_diagrams.PAGE.read_text(encoding="utf-8")
+    assert page == with_diagrams(page, import_diagrams.import_diagrams()), "make diagram"
+
+
+def test_a_box_imports_through_modules_in_no_box() -> None:
+    imports = {
+        "room.a": {"room.a.helper"},
+        "room.a.helper": {"room.loose", "elsewhere"},
+        "room.loose": {"room.b.module"},
+        "room.b.module": {"room.c"},
+        "room.c": set[str](),
+    }
+    arrows = import_diagrams.boxed(imports, ["room.a", "room.b", "room.c"])
+    assert arrows == {"room.a": {"room.b"}, "room.b": {"room.c"}, "room.c": set()}
+
+
+def test_an_arrow_that_follows_from_others_is_left_out() -> None:
+    arrows = {"a": {"b", "c", "d"}, "b": {"c"}, "c": {"d"}, "d": set[str]()}
+    assert import_diagrams.reduced(arrows) == {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": set()}

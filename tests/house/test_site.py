@@ -21,7 +21,7 @@ def test_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
     assert fetching == []
     drawn = {path.name: path.read_text(encoding="utf-8").count('<div class="diagram"><svg') for path in pages}
     assert {name: count for name, count in drawn.items() if count} == {
-        "design.html": 2,
+        "design.html": 5,
         "district.html": 1,
         "warehouse.html": 5,
     }
