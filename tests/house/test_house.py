@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -94,16 +95,35 @@ def test_files_of_others_are_opened_by_the_reader_alone() -> None:
     assert {str(path.relative_to(ROOT)) for path in paths if _opens_files(path)} == OPENERS.keys()
 
 
-@pytest.mark.parametrize(
-    "page",
-    ["reference/glossary.md", "reference/security.md", "explanation/design.md", "how-to/extending.md"],
-)
-def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    rooms = "|".join((*ROOMS, "tests", "benchmarks", "tools"))
-    named = re.findall(rf"`((?:{rooms})/[\w./]+[.]\w+)`", text)
-    assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
+PAGES = [
+    *("reference/glossary.md", "reference/security.md"),
+    *(f"{page.parent.name}/{page.name}" for page in (ROOT / "docs" / "explanation").glob("*.md")),
+    *(f"{page.parent.name}/{page.name}" for page in (ROOT / "docs" / "how-to").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_that_a_page_names_exist(page: str) -> None:
+    """A bare name would fit several files: a page names the whole path."""
+    names = re.findall(r"`([\w./-]+)`", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert [name for name in names if not _exists(name)] == []
+
+
+def test_modules_and_functions_that_the_design_names_exist() -> None:
+    missing = []
+    for page in ("design.md", "reasons.md"):
+        text = (ROOT / "docs" / "explanation" / page).read_text(encoding="utf-8")
+        missing += [name for name in re.findall(r"`([a-z_]+(?:[.]\w+)+)`", text) if not _is_module(name)]
+        for name, path in re.findall(r"`(\w+(?:[.]\w+)*)` in\s`([\w/]+[.]py)`", text):
+            defined = rf"(?:def|class) {name.rpartition('.')[2]}\b"
+            if not re.search(defined, (ROOT / path).read_text(encoding="utf-8")):
+                missing.append(f"{name} in {path}")
+    assert missing == []
+
+
+def test_the_design_is_short() -> None:
+    page = ROOT / "docs" / "explanation" / "design.md"
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 200
 
 
 def test_each_link_of_a_page_leads_somewhere() -> None:
@@ -122,8 +142,7 @@ def test_each_link_of_a_page_leads_somewhere() -> None:
 
 def test_each_page_named_in_the_code_is_there() -> None:
     kinds = {".py", ".toml", ".yaml", ".service", ".conf", ".sql", ".yml", ""}
-    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    texts = {name: (ROOT / name) for name in files.stdout.splitlines() if Path(name).suffix in kinds}
+    texts = {name: (ROOT / name) for name in _tracked_files() if Path(name).suffix in kinds}
     named = {
         (page, name)
         for name, path in texts.items()
@@ -131,6 +150,37 @@ def test_each_page_named_in_the_code_is_there() -> None:
     }
     assert len(named) > 20
     assert {(page, name) for page, name in named if not (ROOT / page).exists()} == set()
+
+
+@cache
+def _tracked_files() -> tuple[str, ...]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return tuple(listed.stdout.splitlines())
+
+
+@cache
+def _run_tags() -> frozenset[str]:
+    """The tags of runs, such as campus/full, which look like paths."""
+    texts = (path.read_text(encoding="utf-8") for path in modules(PRODUCT))
+    return frozenset(tag for text in texts for tag in re.findall(r'"(campus/\w+)"', text))
+
+
+def _exists(name: str) -> bool:
+    """Whether a name in code style is a path from the root, or no path of this repository."""
+    root, slash, _ = name.partition("/")
+    if slash:
+        is_path = root in {file.partition("/")[0] for file in _tracked_files() if "/" in file}
+        return not is_path or (ROOT / name).exists() or name in _run_tags()
+    is_code = re.search(r"[.](?:py|sql|yml|js|css|j2)$", name)
+    same_name = [file for file in _tracked_files() if file.rpartition("/")[2] == name]
+    return not is_code or name in same_name or not (same_name or name.endswith(".py"))
+
+
+def _is_module(name: str) -> bool:
+    """Whether a dotted name is a module of a room, or names something else, such as a file of a home."""
+    is_other = name.partition(".")[0] not in ROOMS or name.endswith((".yaml", ".duckdb", ".parquet"))
+    path = ROOT / name.replace(".", "/")
+    return is_other or path.is_dir() or path.with_suffix(".py").exists()
 
 
 def _opens_files(path: Path) -> bool:
