@@ -128,7 +128,8 @@ async def _fetch(config: ClientConfig, rows: int) -> tuple[DatasetSpec, list[byt
 
         async def get(path: str, **params: str | int) -> bytes:
             exchange = client.get(path, params, school_id=SCHOOL_ID, scope=DATASETS.scopes)
-            return (await exchange.response()).body
+            _, body = await exchange.decoded(bytes)
+            return body
 
         definition = parse_definition(await get(RECORDS.removesuffix("/records")))
         dataset = dataset_spec(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})

@@ -7,8 +7,7 @@ from typing import Generic, TypeVar
 
 from campus.http.client import Client
 from campus.http.events import Tally
-from campus.http.pagination import Pagination
-from campus.http.sending.exchange import decoded_response
+from campus.http.request import Pagination
 
 T = TypeVar("T")
 
@@ -40,5 +39,5 @@ async def fetch(
     `Client.get`.
     """
     exchange = client.get(path, params, school_id=school_id, scope=scope, tally=tally, anonymous=anonymous)
-    response, value = await decoded_response(exchange, decode, executor)
+    response, value = await exchange.decoded(decode, executor)
     return Answer(value, Pagination.of(response.headers))

@@ -6,12 +6,12 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from campus.http.config import ClientConfig
+from campus.http.config import ClientConfig, SharedInProcess, SharedState, SharedToken
 from campus.http.errors import (
     CampusError,
     Forbidden,
@@ -19,13 +19,14 @@ from campus.http.errors import (
     TornBody,
     Unauthorized,
     UnexpectedAnswer,
+    answered,
+    permission_advice,
+    refusal,
+    speaks_of_permission,
 )
 from campus.http.events import Event, Tally
-from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
+from campus.http.exchange import Declined, Exchange, Sender
 from campus.http.request import Request, Response
-from campus.http.sending.exchange import Declined, Exchange, decoded_response
-from campus.http.sending.sender import Sender
-from campus.http.shared import SharedInProcess, SharedState, SharedToken
 
 PATH = "/api/v3/oauth/tokens"
 # The interface names this buffer: the smaller of 300 seconds and 5% of the lifetime.
@@ -73,16 +74,14 @@ class Grant:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.token: Token | None = None
-        self._config = config
+        self.config = config
         self._sender = sender
         schools = [(school_scope(id_),) for id_ in config.school_ids if config.one_token]
         self._alternatives = list(dict.fromkeys(filter(None, [*schools, *scopes])))
         self._school_id = school_id
         self._shared = shared or SharedInProcess(config.base_url)
         self._clock = clock
-        self._request = Request(
-            "POST", PATH, school_id, headers={"content-type": "application/json"}, for_token=True
-        )
+        self._request = Request("POST", PATH, school_id, content_type="application/json", for_token=True)
         self._refused: dict[str, str] = {}
         self._lock = asyncio.Lock()
         self._rounds = 0
@@ -97,14 +96,14 @@ class Grant:
 
         Raises PlatformUnavailable where the platform grants none, or none for this school."""
         token, school = self.token, school_scope(school_id)
-        if self._config.one_token and school_id is not None and school not in self._refused:
+        if self.config.one_token and school_id is not None and school not in self._refused:
             if (school,) not in self._alternatives:
                 self._alternatives.append((school,))
             while token is not None and school not in token.scopes | self._refused.keys():
                 token = await self._replace(token)
         if token is None or self._clock() >= token.fresh_until:
             token = await self._renew(token)
-        if self._config.one_token and school in self._refused:
+        if self.config.one_token and school in self._refused:
             said = f"{self._request}: {self._refused[school]}. {permission_advice(school_id, school)}"
             raise PlatformUnavailable(said, school_id=school_id)
         return token
@@ -208,7 +207,7 @@ class Grant:
         async with self._shared.lock_token(self._name()) as lock:
             shared = lock.token
             if shared is not None:
-                if self._config.one_token:
+                if self.config.one_token:
                     # A new token ends the shared one, so it needs the scopes of the other processes too.
                     others = [(name,) for name in sorted(shared.scopes)]
                     self._alternatives = list(dict.fromkeys([*self._alternatives, *others]))
@@ -227,8 +226,8 @@ class Grant:
 
     def _name(self) -> str:
         """The name of the token among the processes that may share it: those that request the same scopes."""
-        wanted = "" if self._config.one_token else f"{self._school_id} {' '.join(sorted(self._wanted()))}"
-        text = f"{self._config.base_url} {self._config.client_id} {wanted}"
+        wanted = "" if self.config.one_token else f"{self._school_id} {' '.join(sorted(self._wanted()))}"
+        text = f"{self.config.base_url} {self.config.client_id} {wanted}"
         return f"token {hashlib.sha256(text.encode()).hexdigest()}"
 
     def _suffices(self, shared: SharedToken, old: Token | None) -> bool:
@@ -310,14 +309,13 @@ class Grant:
         scope = " ".join([*schools, *scopes])
         body = {
             "grant_type": "client_credentials",
-            "client_id": self._config.client_id,
-            "client_secret": self._config.client_secret,
+            "client_id": self.config.client_id,
+            "client_secret": self.config.client_secret,
             **({"scope": scope} if scope else {}),
         }
         began = self._clock()
         request = replace(self._request, content=msgspec.json.encode(body))
-        exchange = Exchange(self._sender, request, Tally())
-        _, answer = await decoded_response(exchange, _parse_token)
+        _, answer = await Exchange(self._sender, request, Tally()).decoded(_parse_token)
         self._sender.keep_secret(answer.access_token)
         self._sender.notify(
             Event(
@@ -340,22 +338,22 @@ class Grant:
 
 
 class TokenAuth:
-    """The tokens of one request, from one grant; see `campus.http.sending.exchange.Auth`.
+    """The tokens of one request, from one grant.
 
-    scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
-    these scopes. school_id: the school of the request."""
+    scope: the scopes of which any one suffices, least first."""
 
-    def __init__(self, grant: Grant, scope: tuple[str, ...], attempts: int, school_id: int | None) -> None:
+    def __init__(self, grant: Grant, request: Request, scope: tuple[str, ...]) -> None:
         self._grant = grant
-        self._school_id = school_id
+        self._request = request
         self._scope = scope
-        self._left = attempts + len(scope)
+        # Besides the usual attempts, each of the scopes may need a token.
+        self._replays = grant.config.max_attempts + len(scope)
         self._token: Token | None = None
 
-    async def headers(self) -> Mapping[str, str]:
-        """All headers of the next attempt, with a token that is fresh now."""
-        self._token = await self._grant.current(self._school_id)
-        return {"authorization": f"Bearer {self._token.text}", **school_header(self._school_id)}
+    async def token(self) -> str:
+        """A token for the next attempt that is fresh now."""
+        self._token = await self._grant.current(self._request.school_id)
+        return self._token.text
 
     def accept(self) -> None:
         """Note that the platform accepted the token of the last attempt."""
@@ -364,20 +362,20 @@ class TokenAuth:
 
     async def replaced(self, response: Response) -> bool:
         """After a refusal: whether there is now another token to replay the request with."""
-        self._left -= 1
-        if self._token is None or not self._left:
+        self._replays -= 1
+        if self._token is None or not self._replays:
             return False
         return await self._grant.has_better(self._token, response, self._scope)
+
+    def needed_scopes(self) -> str:
+        """The scopes of the resource; of a write, the further scopes of its token."""
+        scopes = self._grant.config.extra_scopes if self._request.writes else self._scope
+        return self._grant.in_words(scopes)
 
 
 def school_scope(school_id: int | None) -> str:
     """The scope that opens a school."""
     return f"{SCHOOL}{school_id}"
-
-
-def school_header(school_id: int | None) -> dict[str, str]:
-    """The header that names the school of a business request."""
-    return {} if school_id is None else {"x-school-id": str(school_id)}
 
 
 def _parse_token(body: bytes) -> _TokenBody:

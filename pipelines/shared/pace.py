@@ -5,7 +5,7 @@ import math
 import time
 from typing import Protocol
 
-from campus.http.sending.rate_limit import SLACK, Budget
+from campus.http.rate_limit import SLACK, Budget
 from pipelines.shared.rate_table import Reading
 from pipelines.shared.shares import EXCHANGE_SECONDS, GONE_AFTER, Answers, Report
 
@@ -28,7 +28,7 @@ class Table(Protocol):
 
 
 class SharedPace:
-    """The pace of one process among others; see `campus.http.shared.Pace`. process: its id among them."""
+    """The pace of one process among others; see `campus.http.config.Pace`. process: its id among them."""
 
     def __init__(self, table: Table, process: str) -> None:
         self._table, self._process = table, process

@@ -1,4 +1,4 @@
-"""The pace and the tokens that a district's workers share, as a `campus.http.shared.SharedState`."""
+"""The pace and the tokens that a district's workers share, as a `campus.http.config.SharedState`."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from functools import cache, partial
 import msgspec
 from sqlalchemy import Connection, text
 
+from campus.http.config import NoTokenLock, Pace, SharedToken, TokenLock
 from campus.http.events import Event
-from campus.http.shared import NoTokenLock, Pace, SharedToken, TokenLock
 from pipelines.runs.instance import POSTGRES_URL
 from pipelines.shared.database import Database, load_content, store_content
 from pipelines.shared.pace import SharedPace

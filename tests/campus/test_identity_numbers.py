@@ -17,7 +17,7 @@ from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import parse_definition, primary_key
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.page import Drift, decode_page
-from campus.http.messages import quoted
+from campus.http.errors import quoted
 from campus.identity_numbers import (
     MARK,
     is_identity_field,

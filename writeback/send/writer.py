@@ -16,7 +16,7 @@ from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
 from campus.http.request import Body, Response
-from campus.http.sending.retry import backoff
+from campus.http.retry import backoff
 from writeback.operations import Operation, Write
 
 #: Reads the effect of a write from the platform. None: the write did not happen.
@@ -61,7 +61,7 @@ class Writer:
         tally, lost = Tally(), None
         for attempt in range(1, self.client.config.max_attempts + 1):
             try:
-                answer = await self._adapted(write, tally)
+                response, content = await self._adapted(write, tally)
             except NotFound:
                 # An earlier attempt, whose response was lost, has deleted it.
                 if write.operation.method == "DELETE" and tally.retries:
@@ -81,7 +81,7 @@ class Writer:
                 return Written(0, seen, lost=True)
             else:
                 whole = write.whole is not None and write.operation.name in self._methods
-                return Written(answer.status, _parsed(answer.body), lost=lost is not None, whole=whole)
+                return Written(response.status, content, lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
@@ -101,7 +101,7 @@ class Writer:
     def _pause(self, attempt: int) -> float:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)
 
-    async def _adapted(self, write: Write, tally: Tally) -> Response:
+    async def _adapted(self, write: Write, tally: Tally) -> tuple[Response, Any]:
         """Send a write. If the platform rejects its method or format, send it with the other one."""
         operation = write.operation
         method = self._methods.get(operation.name, operation.method)
@@ -116,7 +116,7 @@ class Writer:
                 raise
         return await self._send(write, self._methods.get(operation.name, method), tally)
 
-    async def _send(self, write: Write, method: str, tally: Tally) -> Response:
+    async def _send(self, write: Write, method: str, tally: Tally) -> tuple[Response, Any]:
         operation = write.operation
         path = operation.path.replace("{id}", segment("" if write.id is None else write.id))
         exchange = self.client.write(
@@ -129,7 +129,7 @@ class Writer:
             repeatable=operation.repeatable,
             tally=tally,
         )
-        return await exchange.response()
+        return await exchange.decoded(_parsed)
 
     def _body(self, operation: Operation, write: Write, method: str) -> Body | None:
         content = write.content

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from campus.http.client import Client
-from campus.http.errors import CampusError, PlatformUnavailable
-from campus.http.messages import permission_advice
+from campus.http.errors import CampusError, PlatformUnavailable, permission_advice
 from campus.plan.units import SliceQuery
 from campus.registry import (
     BASE_DATA,

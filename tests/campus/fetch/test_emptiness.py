@@ -29,7 +29,7 @@ from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event, Tally
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import PageError, PageRequest, PageSeen, page_by_id, page_by_number, page_once
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS
@@ -439,8 +439,8 @@ def test_operator_is_told_of_contradicted_empty_answers() -> None:
         ):
 
             async def ask(repeats: int) -> list[Any]:
-                got = await client.get("/x", {"n": repeats}, school_id=101).response()
-                return [] if got.body == b"[]" else [got.body]
+                _, body = await client.get("/x", {"n": repeats}, school_id=101).decoded(bytes)
+                return [] if body == b"[]" else [body]
 
             await confirmed(client.capabilities, ask, lambda rows: not rows)
 

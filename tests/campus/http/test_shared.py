@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from campus.http.client import Client
+from campus.http.config import ProcessPace, SharedToken, TokenLock
 from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
-from campus.http.shared import ProcessPace, SharedToken, TokenLock
 from tests.kits.platforms.client_requests import get
 from tests.kits.platforms.scripted_platform import Platform, Request, answer, run
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campus.http.errors import NotFound, Refused, Transient
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import (
     V1_NAMES,
     PageAnswer,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from campus.http.errors import Refused
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import Outcome, PageAnswer, PageError, PageRequest, PageSeen, Paging
 
 REFUSED = Refused("status 422.", status=422)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.http.sending.rate_limit import Budget
+from campus.http.rate_limit import Budget
 from pipelines.shared.pace import SharedPace
 from pipelines.shared.shares import GONE_AFTER, Report, SharedRate
 from tests.kits.rates.limited import Kind, Limited, MemoryTable, fairness, work

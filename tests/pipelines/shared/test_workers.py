@@ -15,10 +15,9 @@ import pytest
 from sqlalchemy import Connection
 
 from campus.http.client import Client
-from campus.http.config import ClientConfig
+from campus.http.config import ClientConfig, Pace, SharedToken
 from campus.http.events import Event
-from campus.http.sending.rate_limit import Budget
-from campus.http.shared import Pace, SharedToken
+from campus.http.rate_limit import Budget
 from campus.registry.v3 import SEMESTERS
 from pipelines.shared import database
 from pipelines.shared.database import Database, store_content
@@ -243,7 +242,7 @@ def asked(platform: RunningSimulator, shared: Workers, events: list[Event], time
         )
         async with Client(config, [SEMESTERS.scopes], events.append) as client:
             for _ in range(times):
-                await client.get(SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes).response()
+                await client.get(SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes).decoded(bytes)
 
     return test()
 
