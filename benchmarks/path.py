@@ -184,7 +184,7 @@ def _follow() -> dict[str, Trace]:
 
 def _stop_clocks() -> None:
     """Prevent what a load does after some seconds: it may fall between an arrival and a commit."""
-    rate_limit.LOOK = math.inf
+    rate_limit.WINDOW_SECONDS = math.inf
     writer.SECONDS = math.inf
 
 

@@ -5,7 +5,7 @@ import math
 import time
 from typing import Protocol
 
-from campus.http.rate_limit import SLACK, Budget
+from campus.http.rate_limit import SLACK_SECONDS, Budget
 from pipelines.shared.rate_table import Reading
 from pipelines.shared.shares import EXCHANGE_SECONDS, GONE_AFTER, Answers, Report
 
@@ -59,7 +59,7 @@ class SharedPace:
         if now < moment:
             self._has_waited = True
             return moment - now
-        self._last = max(moment, now - SLACK)
+        self._last = max(moment, now - SLACK_SECONDS)
         self._sent += 1
         return 0.0
 
