@@ -136,7 +136,7 @@ class Client:
 
     def scopes_of(self, school_id: int | None) -> tuple[list[str], list[str]]:
         """The permission scopes that a school is read with, and those that the platform refused."""
-        return self._grant(school_id).scopes
+        return self._grant(school_id).permission_scopes()
 
     def _grant(self, school_id: int | None) -> Grant:
         key = None if self.config.one_token else school_id

@@ -33,6 +33,7 @@ from campus.http.errors import (
     Transient,
     Unconfirmed,
     UnexpectedAnswer,
+    answered,
     quoted,
     refusal,
 )
@@ -82,11 +83,14 @@ class Auth(Protocol):
 
 
 class Declined(Exception):
-    """A token request was refused: a redirect, or a 4xx that a retry does not change."""
+    """A token request was refused: a redirect, or a 4xx that a retry does not change.
 
-    def __init__(self, response: Response) -> None:
-        super().__init__(response.status)
+    quote: the platform's own words. str() is the end of a sentence: the status and the quote."""
+
+    def __init__(self, response: Response, quote: str) -> None:
+        super().__init__(answered(response.status, quote))
         self.response = response
+        self.quote = quote
 
 
 class Sender:
@@ -306,10 +310,10 @@ class Exchange:
             if self._auth is not None:
                 self._auth.accept()
             return True
-        if self.request.for_token:
-            raise Declined(response)
         if self._auth is None or not await self._auth.replaced(response):
             quote = self._sender.quote(response, self.request.secrets)
+            if self.request.for_token:
+                raise Declined(response, quote)
             scopes = "" if self._auth is None else self._auth.needed_scopes()
             raise refusal(self.request, response.status, quote, scopes)
         # With another token the attempts are counted afresh.
