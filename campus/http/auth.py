@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from campus.http.config import ClientConfig, SharedInProcess, SharedState, SharedToken
+from campus.http.config import ClientConfig, SharedState, SharedToken
 from campus.http.errors import (
     CampusError,
     Forbidden,
@@ -143,7 +143,7 @@ class Grant:
         sender: Sender,
         scopes: Iterable[tuple[str, ...]],
         school_id: int | None,
-        shared: SharedState | None = None,
+        shared: SharedState,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
@@ -157,7 +157,7 @@ class Grant:
         self.forbidden: set[tuple[str, ...]] = set()
         self._sender = sender
         self._school_id = school_id
-        self._shared = shared or SharedInProcess(config.base_url)
+        self._shared = shared
         self._clock = clock
         self._request = Request("POST", PATH, school_id, content_type="application/json", for_token=True)
         self._lock = asyncio.Lock()

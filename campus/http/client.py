@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from campus.capabilities import WHEN_CONTRADICTED, Capabilities
 from campus.http.auth import Grant, TokenAuth
-from campus.http.config import ClientConfig, SharedInProcess
+from campus.http.config import ClientConfig, ProcessPace, SharedState
 from campus.http.events import Event, Listener, Tally
 from campus.http.exchange import Exchange, Sender
 from campus.http.request import Body, Request
@@ -33,7 +33,7 @@ class Client:
     ) -> None:
         self.config = config
         self.capabilities = capabilities or Capabilities()
-        self._shared = config.shared or SharedInProcess(config.base_url)
+        self._shared = config.shared or SharedState(ProcessPace(config.base_url))
         self._contradicted_before = self.capabilities.confirmation.contradicted
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
         self._sender = Sender(config, self._shared.pace, listener)

@@ -6,7 +6,7 @@ tokens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,29 +39,15 @@ class Pace(Protocol):
         """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
 
 
-class TokenLock(Protocol):
-    """The lock of a shared token: no other client requests the token meanwhile."""
+class TokenLock:
+    """The lock of a shared token: no other client requests the token meanwhile. This one locks nothing, and
+    shares no token."""
 
-    @property
-    def token(self) -> SharedToken | None:
-        """The token that was stored last."""
+    #: The token that was stored last.
+    token: SharedToken | None = None
 
     async def store(self, token: SharedToken) -> None:
         """Store a token for the other clients."""
-
-
-class SharedState(Protocol):
-    """The pace and the tokens of all clients of one platform with the same credentials."""
-
-    @property
-    def pace(self) -> Pace:
-        """The pace of requests."""
-
-    async def join(self, notify: Callable[[Event], None]) -> None:
-        """Register one client. notify: called with an event for each delay of the client."""
-
-    def lock_token(self, name: str) -> AbstractAsyncContextManager[TokenLock]:
-        """Wait for the lock of the token of this name."""
 
 
 class ProcessPace:
@@ -76,28 +62,20 @@ class ProcessPace:
         await asyncio.sleep(seconds)
 
 
-class NoTokenLock:
-    """Locks nothing, and shares no token."""
+class SharedState:
+    """The pace and the tokens of all clients of one platform with the same credentials. This one shares the
+    pace with the other clients of its process, and no tokens."""
 
-    token = None
-
-    async def store(self, token: SharedToken) -> None:
-        """Do nothing: no other client needs the token."""
-
-
-class SharedInProcess:
-    """Shares the pace with the other clients of this process, and no tokens."""
-
-    def __init__(self, base_url: str) -> None:
-        self.pace: Pace = ProcessPace(base_url)
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
 
     async def join(self, notify: Callable[[Event], None]) -> None:
-        """Do nothing."""
+        """Register one client. notify: called with an event for each delay of the client."""
 
     @asynccontextmanager
     async def lock_token(self, name: str) -> AsyncIterator[TokenLock]:
-        """Return at once, since no other client shares the token."""
-        yield NoTokenLock()
+        """Wait for the lock of the token of this name."""
+        yield TokenLock()
 
 
 @dataclass(frozen=True, slots=True)

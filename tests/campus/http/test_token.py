@@ -133,7 +133,7 @@ def test_a_token_is_refreshed_before_it_expires(expires_in: float, fresh: float)
     async def test() -> None:
         now = 1000.0
         async with Platform(expires_in=expires_in) as platform, Client(platform.config()) as client:
-            grant = Grant(platform.config(), client._sender, (), 101, clock=lambda: now)
+            grant = Grant(platform.config(), client._sender, (), 101, client._shared, clock=lambda: now)
             first = await grant.current()
             now += fresh - 0.1
             assert await grant.current() is first
