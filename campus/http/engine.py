@@ -6,8 +6,7 @@ import asyncio
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from urllib.request import getproxies, proxy_bypass
 
@@ -26,15 +25,15 @@ COMPRESSED_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 
 
-class Fault(Exception):
+class TransportFault(Exception):
     """No whole answer came; a retry may help."""
 
 
-class BrokenAnswer(Fault):
+class BrokenAnswer(TransportFault):
     """An answer came that is no HTTP, or cannot be unpacked."""
 
 
-class NoConnection(Fault):
+class NoConnection(TransportFault):
     """There was no connection, so other requests cannot be sent either."""
 
 
@@ -42,7 +41,7 @@ class UnknownHost(NoConnection):
     """No host has this name."""
 
 
-class TooLarge(Exception):
+class AnswerTooLarge(Exception):
     """An unpacked answer is larger than the settings allow."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -53,29 +52,24 @@ class Unusable(Exception):
     """The address is invalid, or the certificate of its host."""
 
 
-#: httpx's error for each of aiohttp's. The first class that fits counts.
-HTTPX_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
-    (aiohttp.NonHttpUrlClientError, httpx.UnsupportedProtocol),
-    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
-    (aiohttp.ClientProxyConnectionError, httpx.ProxyError),
-    (aiohttp.ClientHttpProxyError, httpx.ProxyError),
-    (aiohttp.ClientConnectorError, httpx.ConnectError),
-    (aiohttp.SocketTimeoutError, httpx.ReadTimeout),
-    (TimeoutError, httpx.WriteTimeout),
-    (aiohttp.ClientResponseError, httpx.RemoteProtocolError),
-    (aiohttp.ClientPayloadError, httpx.RemoteProtocolError),
-    (aiohttp.ClientError, httpx.ReadError),
-    (OSError, httpx.ReadError),
-)
-#: The fault for each of httpx's errors, and its description. The first class that fits counts.
-FAULTS: tuple[tuple[type[httpx.TransportError], type[Fault], str], ...] = (
-    (httpx.ConnectTimeout, NoConnection, "no connection in time"),
-    (httpx.TimeoutException, Fault, "no answer in time"),
-    (httpx.ProxyError, NoConnection, "the proxy failed"),
-    (httpx.ConnectError, NoConnection, "no connection"),
-    (httpx.ProtocolError, BrokenAnswer, "a broken answer"),
-    (httpx.TransportError, Fault, "a lost connection"),
+AIOHTTP_ERRORS = (aiohttp.ClientError, OSError)
+#: What a request through the engine raises.
+ENGINE_ERRORS = (httpx.TransportError, httpx.InvalidURL, zlib.error)
+CERTIFICATE_FAILURE = "CERTIFICATE_VERIFY_FAILED"
+#: For each of aiohttp's errors httpx's, the fault, and its description. The first class that fits counts.
+ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError], type[Exception], str], ...] = (
+    (aiohttp.InvalidURL, httpx.UnsupportedProtocol, Unusable, "an invalid address"),
+    (aiohttp.NonHttpUrlClientError, httpx.UnsupportedProtocol, Unusable, "an invalid address"),
+    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout, NoConnection, "no connection in time"),
+    (aiohttp.ClientProxyConnectionError, httpx.ProxyError, NoConnection, "the proxy failed"),
+    (aiohttp.ClientHttpProxyError, httpx.ProxyError, NoConnection, "the proxy failed"),
+    (aiohttp.ClientConnectorError, httpx.ConnectError, NoConnection, "no connection"),
+    (aiohttp.SocketTimeoutError, httpx.ReadTimeout, TransportFault, "no answer in time"),
+    (TimeoutError, httpx.WriteTimeout, TransportFault, "no answer in time"),
+    (aiohttp.ClientResponseError, httpx.RemoteProtocolError, BrokenAnswer, "a broken answer"),
+    (aiohttp.ClientPayloadError, httpx.RemoteProtocolError, BrokenAnswer, "a broken answer"),
+    (aiohttp.ClientError, httpx.ReadError, TransportFault, "a lost connection"),
+    (OSError, httpx.ReadError, TransportFault, "a lost connection"),
 )
 
 
@@ -109,7 +103,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         timeout, content = request.extensions["timeout"], request.read()
         # aiohttp counts the seconds of reading from the end of the body that it sends.
         longest = sum(timeout[step] for step in ("connect", "write", "read")) if content else None
-        with _errors_of_httpx():
+        try:
             async with asyncio.timeout(longest):
                 answer = await self._session.request(
                     request.method,
@@ -119,6 +113,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                     allow_redirects=False,
                     timeout=aiohttp.ClientTimeout(connect=timeout["connect"], sock_read=timeout["read"]),
                 )
+        except AIOHTTP_ERRORS as error:
+            raise _httpx_error(error) from error
         return httpx.Response(answer.status, headers=answer.raw_headers, stream=_Body(answer))
 
     async def aclose(self) -> None:
@@ -133,9 +129,11 @@ class _Body(httpx.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors_of_httpx():
+        try:
             async for chunk in self._answer.content.iter_any():
                 yield chunk
+        except AIOHTTP_ERRORS as error:
+            raise _httpx_error(error) from error
 
     async def aclose(self) -> None:
         # A connection whose answer was read to its end is back among the idle ones by now.
@@ -146,17 +144,14 @@ async def _send_once(
     request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
     """Hide lost connections from aiohttp, which would send GET, PUT and DELETE a second time."""
-    with _errors_of_httpx():
-        return await send(request)
-
-
-@contextmanager
-def _errors_of_httpx() -> Iterator[None]:
     try:
-        yield
-    except (aiohttp.ClientError, OSError) as error:
-        kind = next(kind for base, kind in HTTPX_ERRORS if isinstance(error, base))
-        raise kind(_reason(error)) from error
+        return await send(request)
+    except AIOHTTP_ERRORS as error:
+        raise _httpx_error(error) from error
+
+
+def _httpx_error(error: Exception) -> httpx.TransportError:
+    return next(row[1] for row in ERRORS if isinstance(error, row[0]))(_reason(error))
 
 
 def _reason(error: Exception) -> str:
@@ -201,7 +196,7 @@ def _proxy(url: httpx.URL) -> str | None:
 async def read_body(answer: httpx.Response, headers: Mapping[str, str], max_bytes: int) -> bytes:
     """Read the body of an answer with these headers (names in lower case), and close the answer.
 
-    Raises TooLarge beyond `max_bytes`, and zlib.error. Unpacks a megabyte at a time, since a body may
+    Raises AnswerTooLarge beyond `max_bytes`, and zlib.error. Unpacks a megabyte at a time, since a body may
     become a thousand times as large."""
     stream = answer.stream
     assert isinstance(stream, httpx.AsyncByteStream)
@@ -220,7 +215,7 @@ async def read_body(answer: httpx.Response, headers: Mapping[str, str], max_byte
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > max_bytes:
-                    raise TooLarge(max_bytes)
+                    raise AnswerTooLarge(max_bytes)
     finally:
         await stream.aclose()
     return b"".join(chunks)
@@ -233,25 +228,13 @@ def _has_header(chunk: bytes) -> bool:
     )
 
 
-@contextmanager
-def faults() -> Iterator[None]:
-    """Raise Unusable or a Fault in place of the errors of httpx and zlib.
-
-    Cuts off the causes: httpx's errors carry the request with its token."""
-    try:
-        yield
-    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-        raise Unusable(str(error)) from None
-    except zlib.error as error:
-        raise BrokenAnswer(f"a damaged compressed body ({error})") from None
-    except httpx.TransportError as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            raise Unusable(str(error)) from None
-        raise _fault(error) from None
-
-
-def _fault(error: httpx.TransportError) -> Fault:
-    kind, text = next((kind, text) for base, kind, text in FAULTS if isinstance(error, base))
+def engine_fault(error: Exception) -> Exception:
+    """The fault for one of ENGINE_ERRORS, whose causes carry the request with its token."""
+    if isinstance(error, zlib.error):
+        return BrokenAnswer(f"a damaged compressed body ({error})")
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL) or CERTIFICATE_FAILURE in str(error):
+        return Unusable(str(error))
+    kind, text = next(row[2:] for row in ERRORS if isinstance(error, row[1]))
     if kind is NoConnection and _is_unknown_host(error):
         kind = UnknownHost
     return kind(f"{text} ({error})" if str(error) else text)

@@ -14,13 +14,14 @@ import httpx
 
 from campus.http.config import ClientConfig, Pace
 from campus.http.engine import (
+    ENGINE_ERRORS,
+    AnswerTooLarge,
     BrokenAnswer,
-    Fault,
     NoConnection,
-    TooLarge,
+    TransportFault,
     UnknownHost,
     Unusable,
-    faults,
+    engine_fault,
     open_engine,
     read_body,
 )
@@ -39,15 +40,7 @@ from campus.http.errors import (
 )
 from campus.http.events import Event, Listener, Tally
 from campus.http.request import Request, Response
-from campus.http.retry import (
-    THROTTLED,
-    TOO_MANY,
-    Health,
-    backoff,
-    fault_of,
-    http_date,
-    requested_pause,
-)
+from campus.http.retry import THROTTLED, TOO_MANY, Health, backoff, fault_of, http_date, requested_pause
 
 T = TypeVar("T")
 
@@ -117,8 +110,8 @@ class Sender:
     async def send(self, request: Request, auth: Auth | None = None) -> Response:
         """Send once, when a slot is free and the pace grants the request. The pace learns from the response.
 
-        auth: makes the token at the last moment; None: the request needs none. Raises Fault, TooLarge,
-        Unusable, and the errors of the token request."""
+        auth: makes the token at the last moment; None: the request needs none. Raises TransportFault,
+        AnswerTooLarge, Unusable, and the errors of the token request."""
         # A token request takes no slot: the request that waits for the token holds one.
         async with nullcontext() if request.for_token else self._slots:
             if auth is not None:
@@ -126,13 +119,15 @@ class Sender:
                 await auth.token()
             granted = await self._wait_for_pace()
             token = "" if auth is None else await auth.token()
-            with faults():
+            try:
                 if self._engine is None:
                     self._url = httpx.URL(self.config.base_url)
                     self._engine = open_engine(self._url)
                 answer = await self._engine.handle_async_request(self._httpx_request(request, token))
                 headers = dict(answer.headers.items())
                 body = await read_body(answer, headers, self.config.max_answer_bytes)
+            except ENGINE_ERRORS as error:
+                raise engine_fault(error) from None
         response = Response(answer.status_code, headers, body)
         if self.clock_skew is None and (date := http_date(response.headers.get("date", ""))):
             self.clock_skew = (date - datetime.now(UTC)).total_seconds()
@@ -199,14 +194,14 @@ class Sender:
             await self._engine.aclose()
 
 
-class Problem(NamedTuple):
+class RetryReason(NamedTuple):
     """Why a request has to be sent again."""
 
     description: str
     #: Seconds that the platform asks us to wait first; 0: it names none.
     pause: float = 0.0
     throttled: bool = False
-    #: The problem may concern this request alone.
+    #: The cause may concern this request alone.
     is_alone: bool = True
     #: The platform has certainly not carried the request out.
     is_undone: bool = False
@@ -245,34 +240,34 @@ class Exchange:
             self._attempt += 1
             self._tally.requests += 1
             self._sent = time.monotonic()
-            problem: Problem | None
+            reason: RetryReason | None
             try:
                 response = await self._sender.send(self.request, self._auth)
-            except (Fault, TooLarge, Unusable) as error:
-                problem = self._problem_of_fault(error)
+            except (TransportFault, AnswerTooLarge, Unusable) as error:
+                reason = self._reason_of_fault(error)
             else:
                 self._tally.bytes += len(response.body)
                 response = _without_envelope(response)
-                problem = self._problem_of_response(response)
-                if problem is None and not await self._is_success(response):
+                reason = self._reason_of_response(response)
+                if reason is None and not await self._is_success(response):
                     continue
-            if problem is None:
+            if reason is None:
                 try:
                     if executor is None:
                         return response, decode(response.body)
                     loop = asyncio.get_running_loop()
                     return response, await loop.run_in_executor(executor, decode, response.body)
                 except TornBody as torn:
-                    problem = Problem(f"a torn or invalid body ({torn})")
+                    reason = RetryReason(f"a torn or invalid body ({torn})")
                 except UnexpectedAnswer as error:
                     raise UnexpectedAnswer(f"{self.request}: {error.message}", error.advice) from None
                 except RecursionError:
                     raise UnexpectedAnswer(f"{self.request}: {TOO_DEEP}", ASK_OPERATOR) from None
-            await self._back_off(problem)
+            await self._back_off(reason)
 
-    def _problem_of_fault(self, error: Exception) -> Problem:
+    def _reason_of_fault(self, error: Exception) -> RetryReason:
         """Why the request has to be sent again. Raises the error of a request that no attempt may follow."""
-        if isinstance(error, TooLarge):
+        if isinstance(error, AnswerTooLarge):
             if not self.request.repeatable:
                 raise Unconfirmed(f"{self.request}: {error}.", MAY_BE_DONE) from None
             raise UnexpectedAnswer(f"{self.request}: {error}.", ASK_FOR_LESS) from None
@@ -280,20 +275,20 @@ class Exchange:
         if is_unknown or isinstance(error, Unusable):
             raise self._sender.give_up(f"{self.request}: {error}. {CHECK_ADDRESS}", outage=False) from None
         is_unconnected = isinstance(error, NoConnection)
-        return Problem(
+        return RetryReason(
             str(error),
             is_alone=not is_unconnected,
             is_undone=is_unconnected,
             is_silent=not isinstance(error, BrokenAnswer),
         )
 
-    def _problem_of_response(self, response: Response) -> Problem | None:
+    def _reason_of_response(self, response: Response) -> RetryReason | None:
         """Why the request has to be sent again; None: the response is final."""
         fault = fault_of(response.status, response.headers, response.body)
         if fault is None:
             return None
         quote = self._sender.quote(response, self.request.secrets)
-        return Problem(
+        return RetryReason(
             f"{fault} ({quote})" if quote else fault,
             requested_pause(response.headers),
             throttled=response.status in THROTTLED,
@@ -321,19 +316,19 @@ class Exchange:
         self._tally.retries += 1
         return False
 
-    async def _back_off(self, problem: Problem) -> None:
+    async def _back_off(self, reason: RetryReason) -> None:
         """Wait before the next attempt.
 
         Raises Unconfirmed, Transient or PlatformUnavailable where no attempt may follow."""
         self._sender.health.failed(self._sent)
-        if not (self.request.repeatable or problem.is_undone):
-            raise Unconfirmed(f"{self.request}: {problem.description}.", MAY_BE_DONE)
+        if not (self.request.repeatable or reason.is_undone):
+            raise Unconfirmed(f"{self.request}: {reason.description}.", MAY_BE_DONE)
         config, health, now = self._sender.config, self._sender.health, time.monotonic()
-        if problem.pause > config.retry_after_cap:
-            raise self._pause_too_long(problem)
+        if reason.pause > config.retry_after_cap:
+            raise self._pause_too_long(reason)
         if health.is_spent(self._attempt, config.max_attempts, now):
-            raise self._exhausted(problem, now)
-        pause = problem.pause or health.paced(
+            raise self._exhausted(reason, now)
+        pause = reason.pause or health.paced(
             backoff(self._attempt, config.backoff_base, config.backoff_cap),
             patience=config.patience,
             shortest=config.backoff_base,
@@ -344,37 +339,37 @@ class Exchange:
         follows = f"attempt {self._attempt + 1} of {config.max_attempts} follows."
         self._sender.notify(
             Event(
-                kind="throttled" if problem.throttled else "retry",
-                message=f"{self.request}: {problem.description}; {follows}",
+                kind="throttled" if reason.throttled else "retry",
+                message=f"{self.request}: {reason.description}; {follows}",
             )
         )
         await self._sender.rest(pause)
         self._tally.retries += 1
 
-    def _pause_too_long(self, problem: Problem) -> Exception:
+    def _pause_too_long(self, reason: RetryReason) -> Exception:
         message = (
-            f"{self.request}: {problem.description}; the platform asks for a pause of {problem.pause:.0f} s, "
+            f"{self.request}: {reason.description}; the platform asks for a pause of {reason.pause:.0f} s, "
             f"and we wait {self._sender.config.retry_after_cap:.0f} s at most."
         )
         if self.request.for_token or self._sender.health.gave_up(self.request.path):
             return self._sender.give_up(message, outage=True)
         return Transient(message, "Run again later.")
 
-    def _exhausted(self, problem: Problem, now: float) -> Exception:
+    def _exhausted(self, reason: RetryReason, now: float) -> Exception:
         """The error after the last attempt."""
         health, address = self._sender.health, self._sender.config.base_url
-        is_down = health.gave_up(self.request.path) or self.request.for_token or not problem.is_alone
+        is_down = health.gave_up(self.request.path) or self.request.for_token or not reason.is_alone
         silence = health.silence(now)
         if not (is_down and silence):
             return Transient(
-                f"{self.request}: {problem.description}, after {self._attempt} attempts.",
+                f"{self.request}: {reason.description}, after {self._attempt} attempts.",
                 "The platform is out of reach or overloaded: run again later. "
                 "If it has never answered, check CAMPUS_BASE_URL.",
             )
-        failure = "has not responded for" if problem.is_silent else "has sent no usable answer for"
-        message = f"{address} {failure} {silence:.0f} s: {self.request}: {problem.description}."
-        if not (health.has_answered or problem.throttled):
-            message += f" {CHECK_ADDRESS if problem.is_silent else OTHER_PROGRAM}"
+        failure = "has not responded for" if reason.is_silent else "has sent no usable answer for"
+        message = f"{address} {failure} {silence:.0f} s: {self.request}: {reason.description}."
+        if not (health.has_answered or reason.throttled):
+            message += f" {CHECK_ADDRESS if reason.is_silent else OTHER_PROGRAM}"
         return self._sender.give_up(message, outage=True)
 
 
