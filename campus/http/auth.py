@@ -177,8 +177,8 @@ class Grant:
         if token is None or self._clock() >= token.fresh_until:
             token = await self._renew(token)
         if school in refused:
-            said = f"{self._request}: {refused[school]}. {permission_advice(school_id, school)}"
-            raise PlatformUnavailable(said, school_id=school_id)
+            message = f"{self._request}: {refused[school]}. {permission_advice(school_id, school)}"
+            raise PlatformUnavailable(message, school_id=school_id)
         return token
 
     def accept(self, token: Token, scope: tuple[str, ...] = ()) -> None:

@@ -1,4 +1,9 @@
-"""The client of one platform: requests with tokens, retries and a shared pace; bytes come back."""
+"""The client of one platform: requests with tokens, retries and a shared pace.
+
+async with Client(config, scopes) as client:
+    exchange = client.get("/api/v3/semesters", {"page": 1}, school_id=101, scope=("semester.read",))
+    response, rows = await exchange.decoded(msgspec.json.decode)
+"""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -65,12 +70,11 @@ class Client:
         tally: Tally | None = None,
         anonymous: bool = False,
     ) -> Exchange:
-        """A GET of `path` below the base address, sent by `Exchange.decoded`.
+        """Prepare a GET of `path` below the base address; `await exchange.decoded(decode)` sends the request.
 
-        path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
+        path: percent-encoded where a segment comes from data (`segment` does so); params are encoded here.
         scope: the scopes of which any one suffices, least first. tally: counts the attempts, retries and
-        bytes. anonymous: without a token. The response raises Transient, Unauthorized, Forbidden, NotFound,
-        Refused, UnexpectedAnswer or PlatformUnavailable (see errors).
+        bytes. anonymous: without a token.
         """
         request = Request("GET", path, school_id, _query(params))
         auth = None if anonymous else TokenAuth(self._grant(school_id), request, scope)
@@ -88,11 +92,12 @@ class Client:
         repeatable: bool,
         tally: Tally | None = None,
     ) -> Exchange:
-        """A request that changes something on the platform; see `get` for the shared arguments.
+        """Prepare a request that changes something on the platform; `Exchange.decoded` sends the request.
 
-        repeatable: the request is idempotent, so a fault is retried. Any other request is retried only where
-        the platform cannot have carried it out, and the response raises Unconfirmed where it may have. A
-        status of success means that it was carried out, whatever the body."""
+        path: percent-encoded. scope: the scopes of which any one suffices, least first. repeatable: the
+        request is idempotent, so a fault is retried. Any other request is retried only where the platform
+        cannot have carried it out; where it may have, `decoded` raises Unconfirmed. A status of success means
+        that the request was carried out, whatever the body. tally: counts the attempts, retries and bytes."""
         request = Request(
             method,
             path,

@@ -32,7 +32,7 @@ class Pace(Protocol):
     def acquire(self, now: float) -> float:
         """Ask for one request. Returns 0 if it is granted, else the seconds to wait before the next try."""
 
-    async def rest(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait for so many seconds, or less."""
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
@@ -57,7 +57,7 @@ class ProcessPace:
         self._budget = budget_for(base_url)
         self.acquire, self.answered = self._budget.acquire, self._budget.answered
 
-    async def rest(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait the whole time, since no other process shares the pace."""
         await asyncio.sleep(seconds)
 

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote as percent_encode
 
 from campus.http.request import Request
 from campus.identity_numbers import without_identity_numbers
@@ -25,14 +25,14 @@ _BEARER = re.compile(r"(?i)(bearer\s+|(?:access_token|client_secret)\W{1,5})[^\s
 class CampusError(Exception):
     """A request that failed for good: what happened (`message`) and what to do about it (`advice`).
 
-    status, said: of a refusal, and the platform's own words in it; 0 and empty where no answer came."""
+    status, quote: of a refusal, and the platform's own words in it; 0 and empty where no answer came."""
 
-    def __init__(self, message: str, advice: str = "", *, status: int = 0, said: str = "") -> None:
+    def __init__(self, message: str, advice: str = "", *, status: int = 0, quote: str = "") -> None:
         super().__init__(message, advice)
         self.message = message
         self.advice = advice
         self.status = status
-        self.said = said
+        self.quote = quote
 
     def __str__(self) -> str:
         return f"{self.message} {self.advice}".rstrip()
@@ -88,20 +88,20 @@ class TornBody(Exception):
 
 def quoted(body: bytes, secrets: Iterable[str]) -> str:
     """The platform's own words from an error body, short, on one line, without secrets; "" if none."""
-    text = body.decode("utf-8", "replace").strip()
+    sent = body.decode("utf-8", "replace").strip()
     try:
-        said = "; ".join(_once(_texts(json.loads(text))))
+        text = "; ".join(_once(_texts(json.loads(sent))))
     except (ValueError, RecursionError):
-        said = _title(text) if text.startswith("<") else text
-    said = without_identity_numbers(" ".join(redacted(said, secrets).split()))
-    said = "".join(letter for letter in said if letter.isprintable())
-    return said if len(said) <= LONGEST_QUOTE else said[: LONGEST_QUOTE - 1] + "…"
+        text = _title(sent) if sent.startswith("<") else sent
+    text = without_identity_numbers(" ".join(redacted(text, secrets).split()))
+    text = "".join(letter for letter in text if letter.isprintable())
+    return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """The text without these secrets, however escaped, and without anything that looks like a token."""
     for secret in filter(None, secrets):
-        for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
+        for form in (secret, json.dumps(secret)[1:-1], percent_encode(secret, safe="")):
             text = text.replace(form, "***")
     return _BEARER.sub(r"\1***", text)
 
@@ -110,11 +110,11 @@ def _texts(value: Any) -> Iterator[str]:
     """The texts in a JSON error body: those under the usual keys of an object, all of a list."""
     if isinstance(value, dict):
         named = [value[key] for key in _TEXT_KEYS if value.get(key)]
-        for part in named or value.values():
-            yield from _texts(part)
+        for member in named or value.values():
+            yield from _texts(member)
     elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
+        for member in value:
+            yield from _texts(member)
     elif value not in (None, ""):
         yield str(value)
 
@@ -122,7 +122,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _once(texts: Iterable[str]) -> list[str]:
     """The texts without those that another text contains."""
     unique = list(dict.fromkeys(texts))
-    return [text for text in unique if not any(text in other for other in unique if other is not text)]
+    return [text for text in unique if not any(text in longer for longer in unique if longer is not text)]
 
 
 def _title(page: str) -> str:
@@ -130,25 +130,25 @@ def _title(page: str) -> str:
     return f"{PAGE}, {title[1]}" if title else PAGE
 
 
-def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
+def refusal(request: Request, status: int, quote: str, scope: str = "") -> CampusError:
     """The error for a final answer that is not a success.
 
     scope: in words, the scope that the resource needs; of a write, the further scopes of its token."""
-    kind, advice = _kind_of_refusal(request, status, said, scope)
-    return kind(f"{request}: {answered(status, said)}", advice, status=status, said=said)
+    kind, advice = _kind_of_refusal(request, status, quote, scope)
+    return kind(f"{request}: {answered(status, quote)}", advice, status=status, quote=quote)
 
 
-def _kind_of_refusal(request: Request, status: int, said: str, scope: str) -> tuple[type[CampusError], str]:
+def _kind_of_refusal(request: Request, status: int, quote: str, scope: str) -> tuple[type[CampusError], str]:
     if status == 401:
         granted = f", and whether the platform grants {scope}" if scope else ""
         advice = "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
         return Unauthorized, f"{advice}{granted}."
     if status == 403 and request.writes:
-        return Forbidden, writing_advice(request.school_id, said, scope)
+        return Forbidden, writing_advice(request.school_id, quote, scope)
     if status == 403:
         return Forbidden, permission_advice(request.school_id, scope)
     if status == 404:
-        if said and not said.startswith(PAGE):
+        if quote and not quote.startswith(PAGE):
             return NotFound, "Check the id in the path."
         return NotFound, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api."
     if 300 <= status < 400:
@@ -168,9 +168,9 @@ def permission_advice(school_id: int | None, scope: str) -> str:
     )
 
 
-def writing_advice(school_id: int | None, said: str, scope: str) -> str:
+def writing_advice(school_id: int | None, quote: str, scope: str) -> str:
     """The advice where credentials may not write. The interface names no scope; the platform's words may."""
-    named = ", ".join(dict.fromkeys(_WRITING_SCOPE.findall(said)))
+    named = ", ".join(dict.fromkeys(_WRITING_SCOPE.findall(quote)))
     if named:
         advice = f"Writing needs the scope {named}: name it in writes.scopes of campus.yaml"
     else:
@@ -187,6 +187,6 @@ def speaks_of_permission(body: bytes) -> bool:
     return _PERMISSION.search(body.decode("utf-8", "replace")) is not None
 
 
-def answered(status: int, said: str) -> str:
+def answered(status: int, quote: str) -> str:
     """A status with the platform's own words, as the end of a sentence."""
-    return f"status {status}, the platform says: {said.rstrip('.')}." if said else f"status {status}."
+    return f"status {status}, the platform says: {quote.rstrip('.')}." if quote else f"status {status}."

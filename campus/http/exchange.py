@@ -146,8 +146,8 @@ class Sender:
             return now
         # The queue serves requests in their order.
         async with self._queue:
-            while wait := self._pace.acquire(now := time.monotonic()):
-                await self._pace.rest(wait)
+            while seconds := self._pace.acquire(now := time.monotonic()):
+                await self._pace.wait(seconds)
             return now
 
     def _httpx_request(self, request: Request, token: str) -> httpx.Request:
@@ -177,7 +177,7 @@ class Sender:
         if self._listener is not None:
             self._listener(event)
 
-    async def rest(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:
         """Sleep, but no longer than until a request finds the platform down."""
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0 and self.health.down is None:
@@ -343,7 +343,7 @@ class Exchange:
                 message=f"{self.request}: {reason.description}; {follows}",
             )
         )
-        await self._sender.rest(pause)
+        await self._sender.sleep(pause)
         self._tally.retries += 1
 
     def _pause_too_long(self, reason: RetryReason) -> Exception:

@@ -63,7 +63,7 @@ class SharedPace:
         self._sent += 1
         return 0.0
 
-    async def rest(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait for so many seconds, or until the next exchange is due."""
         self._waiting += 1
         try:

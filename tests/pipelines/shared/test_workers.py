@@ -146,7 +146,7 @@ def test_a_pause_that_one_is_asked_for_holds_the_other(fresh: str) -> None:
         first.answered(now, now, True, PATIENCE)
         assert first.acquire(now) == pytest.approx(PATIENCE)
         while (wait := other.acquire(time.monotonic())) < PATIENCE / 2:
-            await other.rest(wait or 0.1)
+            await other.wait(wait or 0.1)
         assert wait == pytest.approx(PATIENCE + now - time.monotonic(), abs=PATIENCE / 20)
 
     asyncio.run(asyncio.wait_for(test(), PATIENCE))
@@ -165,7 +165,7 @@ def transactions_open(server: Postgres) -> int:
 
 async def until_granted(pace: Pace) -> None:
     while wait := pace.acquire(time.monotonic()):
-        await pace.rest(wait)
+        await pace.wait(wait)
 
 
 async def limited_to_50(url: str) -> None:
@@ -185,7 +185,7 @@ def test_all_together_keep_to_one_rate(fresh: str, workers: int) -> None:
         while len(sent) < 150:
             while wait := pace.acquire(time.monotonic()):
                 waits.append(wait)
-                await pace.rest(wait)
+                await pace.wait(wait)
             sent.append(time.monotonic())
 
     asyncio.run(limited_to_50(fresh))

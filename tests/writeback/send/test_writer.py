@@ -245,7 +245,7 @@ def test_a_refusal_tells_the_platforms_words_without_secrets() -> None:
         async with Looked(on_write=lambda _: said) as platform:
             with pytest.raises(Refused) as caught:
                 await written(platform, creation())
-        assert (caught.value.status, caught.value.said) == (422, "*** is too short; idcard *** is taken")
+        assert (caught.value.status, caught.value.quote) == (422, "*** is too short; idcard *** is taken")
         assert PERSON["password"] not in str(caught.value) and NUMBER not in str(caught.value)
 
     run(test())
