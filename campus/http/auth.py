@@ -161,7 +161,6 @@ class Grant:
         self._clock = clock
         self._request = Request("POST", PATH, school_id, content_type="application/json", for_token=True)
         self._lock = asyncio.Lock()
-        self._rounds = 0
         self._failure: PlatformUnavailable | None = None
 
     async def current(self, school_id: int | None = None) -> Token:
@@ -202,11 +201,10 @@ class Grant:
 
     async def _renew(self, old: Token | None) -> Token:
         """A new token in place of the old one. One request at a time: all that wait share its outcome."""
-        round_ = self._rounds
         async with self._lock:
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
-            if self.token is not None and (self._rounds != round_ or self.token is not old):
+            if self.token is not None and self.token is not old:
                 return self.token
             try:
                 self.token = await self._obtain(old)
@@ -216,7 +214,6 @@ class Grant:
                 else:
                     self._failure = self._sender.give_up(str(error), outage=False)
                 raise self._failure from None
-            self._rounds += 1
             return self.token
 
     async def _obtain(self, old: Token | None) -> Token:
