@@ -146,5 +146,5 @@ def _parsed(body: bytes) -> Any:
     """The JSON of the response; None: there is none. The status proves the write anyway."""
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

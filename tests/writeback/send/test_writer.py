@@ -187,6 +187,16 @@ def test_what_may_be_repeated_is(operation: Operation) -> None:
     run(test())
 
 
+@pytest.mark.parametrize("body", [b"carried out", b'{"id": ', b"[" * 100_000], ids=["text", "torn", "deep"])
+def test_a_success_is_one_whatever_its_body(body: bytes) -> None:
+    async def test() -> None:
+        async with Looked(on_write=lambda _: answer(body)) as platform:
+            assert await written(platform, Write(MARK_LESSON, 101, 7)) == Written(200, None)
+        assert len(platform.writes) == 1
+
+    run(test())
+
+
 def test_a_deletion_that_finds_nothing_the_second_time_has_happened() -> None:
     async def test() -> None:
         async with Looked(on_write=in_turn(RESET, answer({}, 404))) as platform:
