@@ -28,9 +28,7 @@ import uvloop
 import yarl
 
 from benchmarks.child import run_child, settings_for
-from campus.http.config import ClientConfig
-from campus.http.request import Request
-from campus.http.sending.transport import Transport
+from campus.http.engine import open_engine, read_body
 from pipelines.definitions import load_definitions
 from pipelines.nights.sync import load as load_lake
 from pipelines.nights.sync import new_sync_id
@@ -41,6 +39,7 @@ from simulator.process import RunningSimulator, running
 from warehouse.lake.logs.tables import LOAD_LOG
 
 CONCURRENCY = 16
+MAX_BYTES = 256 << 20
 SCOPES = (
     "school.101 semester.read term.read structure.read reflection.read_basic student.read_basic "
     "teacher.read_basic admin_class.read class.read user.read dataset.read_all"
@@ -110,13 +109,21 @@ async def httpx_alone(base_url: str, headers: Mapping[str, str]) -> AsyncIterato
 @asynccontextmanager
 async def our_transport(base_url: str, headers: Mapping[str, str]) -> AsyncIterator[Get]:
     """The sync's transport, without retries, rate limit and token."""
-    transport = Transport(ClientConfig(base_url, "", ""))
+    url, all_headers = httpx.URL(base_url), httpx.Headers(headers)
+    timeout = httpx.Timeout(60).as_dict()
+    engine = open_engine(url)
 
     async def get(target: str) -> int:
-        return (await transport.send(Request("GET", target, None), headers)).status
+        extensions = {"target": target.encode(), "timeout": timeout}
+        request = httpx.Request(
+            "GET", url, headers=all_headers, stream=httpx.ByteStream(b""), extensions=extensions
+        )
+        answer = await engine.handle_async_request(request)
+        await read_body(answer, answer.headers, MAX_BYTES)
+        return answer.status_code
 
     yield get
-    await transport.close()
+    await engine.aclose()
 
 
 @asynccontextmanager

@@ -42,8 +42,8 @@ import uvloop
 
 from benchmarks.child import run_child, settings_for
 from campus.contracts.fields import Contract
-from campus.http.sending import rate_limit
-from campus.http.sending.engine import AiohttpTransport
+from campus.http import rate_limit
+from campus.http.engine import AiohttpTransport
 from pipelines.definitions import load_definitions
 from pipelines.nights.sync import load, new_sync_id
 from pipelines.resources import open_runtime
@@ -184,7 +184,7 @@ def _follow() -> dict[str, Trace]:
 
 def _stop_clocks() -> None:
     """Prevent what a load does after some seconds: it may fall between an arrival and a commit."""
-    rate_limit.LOOK = math.inf
+    rate_limit.WINDOW_SECONDS = math.inf
     writer.SECONDS = math.inf
 
 
@@ -233,7 +233,7 @@ def _watch_requests(traces: Mapping[str, Trace]) -> None:
     send = AiohttpTransport.handle_async_request
 
     async def handle(transport: AiohttpTransport, request: httpx.Request) -> httpx.Response:
-        path = request.url.path
+        path = request.extensions["target"].decode().partition("?")[0]
         trace = next((traces[name] for name, target in TARGETS.items() if re.search(target.path, path)), None)
         if trace is None:
             return await send(transport, request)

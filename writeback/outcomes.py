@@ -49,7 +49,7 @@ def words_of(error: CampusError | PlatformUnavailable) -> str:
     if isinstance(halt, PlatformUnavailable):
         return "the platform did not respond" if halt.outage else "the platform accepts no requests of ours"
     assert isinstance(error, CampusError)
-    return error.said or str(error)
+    return error.quote or str(error)
 
 
 def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:

@@ -53,7 +53,7 @@ async def recorded(
         journal.end(number, UNSENT if unsent else UNCONFIRMED, 0, str(error))
         raise
     except CampusError as error:
-        journal.end(number, REFUSED, error.status, error.said or error.message)
+        journal.end(number, REFUSED, error.status, error.quote or error.message)
         raise
     except asyncio.CancelledError:
         # Ctrl-C ended the wait for the response.

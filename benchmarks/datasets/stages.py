@@ -123,7 +123,7 @@ async def _fetch(config: ClientConfig, rows: int) -> tuple[DatasetSpec, list[byt
 
         async def get(path: str, **params: str | int) -> bytes:
             exchange = client.get(path, params, school_id=SCHOOL_ID, scope=DATASETS.scopes)
-            return (await exchange.response()).body
+            return (await exchange.decoded(bytes)).value
 
         definition = parse_definition(await get(RECORDS.removesuffix("/records")))
         dataset = dataset_spec(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})

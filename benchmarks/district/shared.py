@@ -85,7 +85,7 @@ def worker(base_url: str, number: int, workers: int, seconds: float, one_token: 
                 with suppress(CampusError):
                     await client.get(
                         SEMESTERS.path, {}, school_id=FIRST_SCHOOL + number, scope=SEMESTERS.scopes
-                    ).response()
+                    ).decoded(bytes)
 
         async with Client(config, SCOPES) as client:
             await asyncio.gather(*(send_requests(client) for _ in range(config.concurrency)))

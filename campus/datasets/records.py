@@ -24,7 +24,8 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.collection import drive, run_together
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Answer, AnswerRequest, Reader, Readings, drive_readings
+from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
+from campus.http.request import Answer
 from campus.paging import PageRequest, PageSeen, page_by_id
 
 # One page a processor: more at a time would only take more memory.

@@ -3,7 +3,7 @@
 Such a generator yields readings: single requests, lists, units side by side. It receives what each brings,
 and returns its own result. An error is raised where the reading was yielded. `drive_readings` is the loop."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,18 +12,9 @@ from campus.account import Tally
 from campus.capabilities import Capabilities
 from campus.http.client import Client
 from campus.http.errors import CampusError
-from campus.http.pagination import Pagination
-from campus.http.sending.exchange import decoded_response
+from campus.http.request import Answer
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    """A decoded body, and the pagination headers that came with it (None: none)."""
-
-    value: T
-    pagination: Pagination | None
 
 
 @dataclass(frozen=True)
@@ -56,14 +47,14 @@ class Reader:
         """Whether national id numbers are decoded."""
         return self.client.config.keep_id_numbers
 
-    async def fetch(
+    def fetch(
         self,
         path: str,
         params: Mapping[str, str | int],
         decode: Callable[[bytes], T],
         executor: Executor | None = None,
-    ) -> Answer[T]:
-        """GET `path` and decode the body.
+    ) -> Coroutine[Any, Any, Answer[T]]:
+        """GET `path` and decode the body, once it is awaited.
 
         Args:
             decode: Raises TornBody for a body that a retry may mend, UnexpectedAnswer for any other bad body.
@@ -78,8 +69,7 @@ class Reader:
             tally=self.tally,
             anonymous=self.anonymous,
         )
-        response, value = await decoded_response(exchange, decode, executor)
-        return Answer(value, Pagination.of(response.headers))
+        return exchange.decoded(decode, executor)
 
 
 class Reading(Protocol):

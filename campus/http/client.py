@@ -1,26 +1,26 @@
-"""The client of one platform: requests with tokens, retries and a shared pace; bytes come back."""
+"""The client of one platform: requests with tokens, retries and a shared pace.
+
+async with Client(config, scopes) as client:
+    exchange = client.get("/api/v3/semesters", {"page": 1}, school_id=101, scope=("semester.read",))
+    answer = await exchange.decoded(msgspec.json.decode)
+"""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
 from campus.account import Tally
 from campus.capabilities import WHEN_CONTRADICTED, Capabilities
-from campus.http.auth import Grant, TokenAuth, school_header
-from campus.http.config import ClientConfig
-from campus.http.errors import CampusError
+from campus.http.auth import Grant, TokenAuth
+from campus.http.config import ClientConfig, ProcessPace, SharedState
 from campus.http.events import Event, Listener
-from campus.http.messages import refusal
-from campus.http.request import Body, Request, Response
-from campus.http.sending.exchange import Exchange
-from campus.http.sending.health import Health
-from campus.http.sending.sender import Sender
-from campus.http.sending.transport import Transport
-from campus.http.shared import SharedInProcess
+from campus.http.exchange import Exchange, Sender
+from campus.http.request import Body, Request
+from campus.http.retry import Health
 
 
 class Client:
@@ -39,10 +39,10 @@ class Client:
     ) -> None:
         self.config = config
         self.capabilities = capabilities or Capabilities()
-        self._shared = config.shared or SharedInProcess(config.base_url)
+        self._shared = config.shared or SharedState(ProcessPace(config.base_url))
         self._contradicted_before = self.capabilities.confirmation.contradicted
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
-        self._sender = Sender(config, Transport(config), self._shared.pace, listener)
+        self._sender = Sender(config, self._shared.pace, listener)
         self._grants: dict[int | None, Grant] = {}
 
     async def __aenter__(self) -> Self:
@@ -71,15 +71,15 @@ class Client:
         tally: Tally | None = None,
         anonymous: bool = False,
     ) -> Exchange:
-        """A GET of `path` below the base address, sent once its response is awaited.
+        """Prepare a GET of `path` below the base address; `await exchange.decoded(decode)` sends the request.
 
-        path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
+        path: percent-encoded where a segment comes from data (`segment` does so); params are encoded here.
         scope: the scopes of which any one suffices, least first. tally: counts the attempts, retries and
-        bytes. anonymous: without a token. The response raises Transient, Unauthorized, Forbidden, NotFound,
-        Refused, UnexpectedAnswer or PlatformUnavailable (see errors).
+        bytes. anonymous: without a token.
         """
-        request = Request("GET", path, school_id, _query(params), school_header(school_id))
-        return self._exchange(request, tally, None if anonymous else self._grant(school_id), scope)
+        request = Request("GET", path, school_id, _query(params))
+        auth = None if anonymous else TokenAuth(self._grant(school_id), request, scope)
+        return Exchange(self._sender, request, tally or Tally(), auth)
 
     def write(
         self,
@@ -93,38 +93,25 @@ class Client:
         repeatable: bool,
         tally: Tally | None = None,
     ) -> Exchange:
-        """A request that changes something on the platform; see `get` for the shared arguments.
+        """Prepare a request that changes something on the platform; `Exchange.decoded` sends the request.
 
-        repeatable: the request is idempotent, so a fault is retried. Any other request is retried only where
-        the platform cannot have carried it out, and the response raises Unconfirmed where it may have. A
-        status of success means that it was carried out, whatever the body."""
+        path: percent-encoded. scope: the scopes of which any one suffices, least first. repeatable: the
+        request is idempotent, so a fault is retried. Any other request is retried only where the platform
+        cannot have carried it out; where it may have, `decoded` raises Unconfirmed. A status of success means
+        that the request was carried out, whatever the body. tally: counts the attempts, retries and bytes."""
         request = Request(
             method,
             path,
             school_id,
             _query(params),
-            {} if body is None else {"content-type": body.kind},
-            b"" if body is None else body.content,
+            content=b"" if body is None else body.content,
+            content_type="" if body is None else body.kind,
             repeatable=repeatable,
             secrets=() if body is None else body.secrets,
         )
-        return self._exchange(request, tally, self._grant(school_id), scope)
-
-    def _exchange(
-        self, request: Request, tally: Tally | None, grant: Grant | None, scope: tuple[str, ...]
-    ) -> Exchange:
-        auth = None
-        if grant is not None:
-            auth = TokenAuth(grant, scope, self.config.max_attempts, request.school_id)
-        explain = partial(self._refusal, request, grant, scope)
-        return Exchange(self._sender, request, tally or Tally(), auth, explain)
-
-    def _refusal(
-        self, request: Request, grant: Grant | None, scope: tuple[str, ...], response: Response
-    ) -> CampusError:
-        said = self._sender.quote(response, request.secrets)
-        scopes = self.config.extra_scopes if request.writes else scope
-        return refusal(request, response.status, said, "" if grant is None else grant.in_words(scopes))
+        return Exchange(
+            self._sender, request, tally or Tally(), TokenAuth(self._grant(school_id), request, scope)
+        )
 
     def with_id_numbers(self) -> Self:
         """The same client, which decodes national identity numbers too: for rows that are compared in memory
@@ -155,7 +142,7 @@ class Client:
 
     def scopes_of(self, school_id: int | None) -> tuple[list[str], list[str]]:
         """The permission scopes that a school is read with, and those that the platform refused."""
-        return self._grant(school_id).scopes
+        return self._grant(school_id).permission_scopes()
 
     def _grant(self, school_id: int | None) -> Grant:
         key = None if self.config.one_token else school_id
@@ -167,8 +154,16 @@ class Client:
 def _query(params: Mapping[str, str | int]) -> str:
     # Commas separate the ids of a list, and v1 names its paging parameters with a dollar sign: both are legal
     # in a query as they are (RFC 3986), and shorter.
-    pairs = (f"{quote(name, safe='$')}={quote(str(value), safe=',')}" for name, value in params.items())
+    pairs = (
+        f"{_quoted_name(name)}={quote(value, safe=',') if isinstance(value, str) else value}"
+        for name, value in params.items()
+    )
     return f"?{'&'.join(pairs)}" if params else ""
+
+
+@cache
+def _quoted_name(name: str) -> str:
+    return quote(name, safe="$")
 
 
 def segment(value: str | int) -> str:

@@ -1,8 +1,81 @@
-"""The configuration of a client for one platform."""
+"""The configuration of a client for one platform, and what it shares with other clients of the platform.
 
+All clients share the pace of requests and the tokens. The workers of a district share them through a database
+(`pipelines.shared.workers`). Without a district, each process has its own pace, and each client its own
+tokens."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from campus.http.shared import SharedState
+from campus.http.events import Event
+from campus.http.rate_limit import budget_for
+
+
+@dataclass(frozen=True, slots=True)
+class SharedToken:
+    """A token that the platform issued to any of the clients."""
+
+    text: str = field(repr=False)
+    scopes: frozenset[str]
+    #: By refused scope, the platform's reason.
+    refused: Mapping[str, str]
+    #: By the wall clock, in seconds since the epoch.
+    fresh_until: float
+
+
+class Pace(Protocol):
+    """The pace of requests. The parameters `now` and `granted` are monotonic seconds."""
+
+    def acquire(self, now: float) -> float:
+        """Ask for one request. Returns 0 if it is granted, else the seconds to wait before the next try."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for so many seconds, or less."""
+
+    def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
+        """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
+
+
+class TokenLock:
+    """The lock of a shared token: no other client requests the token meanwhile. This one locks nothing, and
+    shares no token."""
+
+    #: The token that was stored last.
+    token: SharedToken | None = None
+
+    async def store(self, token: SharedToken) -> None:
+        """Store a token for the other clients."""
+
+
+class ProcessPace:
+    """The pace of one process."""
+
+    def __init__(self, base_url: str) -> None:
+        self._budget = budget_for(base_url)
+        self.acquire, self.answered = self._budget.acquire, self._budget.answered
+
+    async def wait(self, seconds: float) -> None:
+        """Wait the whole time, since no other process shares the pace."""
+        await asyncio.sleep(seconds)
+
+
+class SharedState:
+    """The pace and the tokens of all clients of one platform with the same credentials. This one shares the
+    pace with the other clients of its process, and no tokens."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+
+    async def join(self, notify: Callable[[Event], None]) -> None:
+        """Register one client. notify: called with an event for each delay of the client."""
+
+    @asynccontextmanager
+    async def lock_token(self, name: str) -> AsyncIterator[TokenLock]:
+        """Wait for the lock of the token of this name."""
+        yield TokenLock()
 
 
 @dataclass(frozen=True, slots=True)

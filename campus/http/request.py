@@ -1,8 +1,11 @@
-"""A request to the platform and its response."""
+"""A request to the platform, its response, and the pagination headers of the response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Generic, Self, TypeVar
 from urllib.parse import unquote
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +21,17 @@ class Body:
 class Request:
     """One request below the base address.
 
-    path: percent-encoded. query: encoded, with its `?`, or empty. headers: all but those of a token.
-    content: the body. for_token: the request is for a token. repeatable: the request is idempotent. secrets:
-    parts of the content that no message may quote. str() names the request, without query and content."""
+    path: percent-encoded. query: encoded, with its `?`, or empty. content: the body. content_type: of the
+    body; empty where there is none. for_token: the request is for a token. repeatable: the request is
+    idempotent. secrets: parts of the content that no message may quote. str() names the request, without
+    query and content."""
 
     method: str
     path: str
     school_id: int | None
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = field(default=None, repr=False)
+    content: bytes = field(default=b"", repr=False)
+    content_type: str = ""
     for_token: bool = False
     repeatable: bool = True
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -44,8 +48,48 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response. The names of headers match in any case."""
+    """A whole response. The names of its headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """The X-Pagination-* headers of one response; None: absent or invalid."""
+
+    current_page: int | None = None
+    page_count: int | None = None
+    per_page: int | None = None
+    total_count: int | None = None
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str]) -> Self | None:
+        """The pagination in these headers (names in lower case); None where they have none."""
+        if "x-pagination-total-count" not in headers and "x-pagination-page-count" not in headers:
+            return None
+        return cls(
+            _count(headers.get("x-pagination-current-page", "")),
+            _count(headers.get("x-pagination-page-count", "")),
+            _count(headers.get("x-pagination-per-page", "")),
+            _count(headers.get("x-pagination-total-count", "")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A response with its decoded body."""
+
+    value: T
+    response: Response = field(repr=False)
+
+    @property
+    def pagination(self) -> Pagination | None:
+        """The pagination headers that came with the body; None: there are none."""
+        return Pagination.of(self.response.headers)
+
+
+def _count(text: str) -> int | None:
+    """A number of at most 18 ASCII digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging.protocol import Outcome, PageRequest, PageSeen
 
 # Requests in flight: enough for any sensible concurrency, little waste when the counts are wrong.

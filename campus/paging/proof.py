@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging.passes import Pass, counted, numbered, repeats_in
 from campus.paging.protocol import PageRequest, PageSeen
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 
 from campus.http.errors import CampusError
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 
 Params = tuple[tuple[str, str | int], ...]
 

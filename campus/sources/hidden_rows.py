@@ -15,8 +15,9 @@ from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_key, row_keys
 from campus.fetch.emptiness import confirmed
-from campus.fetch.reader import Answer, AnswerRequest, Readings
+from campus.fetch.reader import AnswerRequest, Readings
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
+from campus.http.request import Answer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
 from campus.registry.spec import HiddenRows, ResourceSpec

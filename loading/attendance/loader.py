@@ -49,9 +49,6 @@ from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
 from warehouse.load.slice_reading import Cause, Measure, RequestedRows, RequestedSince, RetainedRows
 
-#: The resources whose rows the requests name.
-PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
-NO_CLASSES = "not asked for, since the classes of the semester could not be loaded"
 DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
 #: A loaded week with its metadata.
 LoadedWeek = tuple[Loaded, Mapping[str, str | int]]
@@ -242,6 +239,11 @@ def in_spans(weeks: Iterable[int]) -> str:
         else:
             spans.append((week, week))
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+#: The resources whose rows the requests name.
+PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
+NO_CLASSES = "not asked for, since the classes of the semester could not be loaded"
 
 
 async def load_weeks(

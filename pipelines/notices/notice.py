@@ -15,7 +15,7 @@ SENT_FILE = "told.json"
 #: A phone shows no more reasons.
 MOST_REASONS = 8
 LONGEST_LINE = 300
-#: In messages of campus.http.messages: the platform's own words follow, which may name a child.
+#: In messages of campus.http.errors: the platform's own words follow, which may name a child.
 PLATFORM_QUOTE = ", the platform says:"
 
 

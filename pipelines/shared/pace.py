@@ -5,7 +5,7 @@ import math
 import time
 from typing import Protocol
 
-from campus.http.sending.rate_limit import SLACK, Budget
+from campus.http.rate_limit import SLACK_SECONDS, Budget
 from pipelines.shared.rate_table import Reading
 from pipelines.shared.shares import EXCHANGE_SECONDS, GONE_AFTER, Answers, Report
 
@@ -28,7 +28,7 @@ class Table(Protocol):
 
 
 class SharedPace:
-    """The pace of one process among others; see `campus.http.shared.Pace`. process: its id among them."""
+    """The pace of one process among others; see `campus.http.config.Pace`. process: its id among them."""
 
     def __init__(self, table: Table, process: str) -> None:
         self._table, self._process = table, process
@@ -59,11 +59,11 @@ class SharedPace:
         if now < moment:
             self._has_waited = True
             return moment - now
-        self._last = max(moment, now - SLACK)
+        self._last = max(moment, now - SLACK_SECONDS)
         self._sent += 1
         return 0.0
 
-    async def rest(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait for so many seconds, or until the next exchange is due."""
         self._waiting += 1
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from campus.http.sending.rate_limit import Budget
+from campus.http.rate_limit import Budget
 
 #: Seconds between two exchanges of a process, and between two additions of the reports of all.
 EXCHANGE_SECONDS = 0.25

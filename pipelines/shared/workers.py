@@ -1,4 +1,4 @@
-"""The pace and the tokens that a district's workers share, as a `campus.http.shared.SharedState`."""
+"""The pace and the tokens that a district's workers share, a `campus.http.config.SharedState`."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from functools import cache, partial
 import msgspec
 from sqlalchemy import Connection, text
 
+from campus.http.config import SharedState, SharedToken, TokenLock
 from campus.http.events import Event
-from campus.http.shared import NoTokenLock, Pace, SharedToken, TokenLock
 from pipelines.runs.instance import POSTGRES_URL
 from pipelines.shared.database import Database, load_content, store_content
 from pipelines.shared.pace import SharedPace
@@ -27,18 +27,14 @@ HANGS = 120.0
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(2, hashtext(:name))"
 
 
-class Workers:
+class Workers(SharedState):
     """This process among the workers that use a platform with the same credentials."""
 
     def __init__(self, url: str, base_url: str, client_id: str, client_secret: str) -> None:
         self._database = Database(url)
         self._pace = SharedPace(RateTable(self._database, f"rate {base_url}"), uuid.uuid4().hex)
+        super().__init__(self._pace)
         self._seal = Seal(base_url, client_id, client_secret)
-
-    @property
-    def pace(self) -> Pace:
-        """When requests may be sent."""
-        return self._pace
 
     async def join(self, notify: Callable[[Event], None]) -> None:
         """Report this process to the other workers, and read the rate."""
@@ -50,7 +46,7 @@ class Workers:
         """Wait for the lock of the token of this name. Without the database, there is no lock."""
         connection = await self._locked(name)
         if connection is None:
-            yield NoTokenLock()
+            yield TokenLock()
             return
         try:
             sealed = await self._database.call(lambda: load_content(connection, name))
@@ -87,7 +83,7 @@ class Workers:
             return None
 
 
-class DatabaseTokenLock:
+class DatabaseTokenLock(TokenLock):
     """The lock of a token. The database connection holds it."""
 
     def __init__(

@@ -18,7 +18,7 @@ from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of, primary_key
 from campus.decoding.page import decode_page
-from campus.http.messages import quoted
+from campus.http.errors import quoted
 from campus.identity_numbers import (
     MARK,
     is_identity_field,

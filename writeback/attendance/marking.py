@@ -83,9 +83,9 @@ class Marking:
             # left.
             staying = {student: mark for student, mark in marks.items() if self._is_in(session, student)}
             if session in self.sent or len(staying) in (0, len(marks)):
-                return self._failed(session, marks, refusal.said or str(refusal), refusal)
+                return self._failed(session, marks, refusal.quote or str(refusal), refusal)
             leaving = {student: mark for student, mark in marks.items() if student not in staying}
-            refused = self._failed(session, leaving, refusal.said or str(refusal), refusal)
+            refused = self._failed(session, leaving, refusal.quote or str(refusal), refusal)
             return refused + await self._lesson(session, staying, dry=dry)
         except CampusError as error:
             return self._failed(session, marks, words_of(error), error)

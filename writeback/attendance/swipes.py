@@ -146,7 +146,7 @@ class _Room:
             self.failures = 0
             if len(batch) > 1:
                 return await self._halved(batch, halving=halving)
-            self._end([(batch[0], "rejected", error.said or error.message)])
+            self._end([(batch[0], "rejected", error.quote or error.message)])
             return True
         except Transient as error:
             self.failures += 1

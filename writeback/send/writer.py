@@ -15,8 +15,8 @@ import msgspec
 from campus.account import Tally
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
-from campus.http.request import Body, Response
-from campus.http.sending.retry import backoff
+from campus.http.request import Answer, Body
+from campus.http.retry import backoff
 from writeback.operations import Operation, Write
 
 #: Reads the effect of a write from the platform. None: the write did not happen.
@@ -81,7 +81,8 @@ class Writer:
                 return Written(0, seen, lost=True)
             else:
                 whole = write.whole is not None and write.operation.name in self._methods
-                return Written(answer.status, _parsed(answer.body), lost=lost is not None, whole=whole)
+                status = answer.response.status
+                return Written(status, answer.value, lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
@@ -101,7 +102,7 @@ class Writer:
     def _pause(self, attempt: int) -> float:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)
 
-    async def _adapted(self, write: Write, tally: Tally) -> Response:
+    async def _adapted(self, write: Write, tally: Tally) -> Answer[Any]:
         """Send a write. If the platform rejects its method or format, send it with the other one."""
         operation = write.operation
         method = self._methods.get(operation.name, operation.method)
@@ -116,7 +117,7 @@ class Writer:
                 raise
         return await self._send(write, self._methods.get(operation.name, method), tally)
 
-    async def _send(self, write: Write, method: str, tally: Tally) -> Response:
+    async def _send(self, write: Write, method: str, tally: Tally) -> Answer[Any]:
         operation = write.operation
         path = operation.path.replace("{id}", segment("" if write.id is None else write.id))
         exchange = self.client.write(
@@ -129,7 +130,7 @@ class Writer:
             repeatable=operation.repeatable,
             tally=tally,
         )
-        return await exchange.response()
+        return await exchange.decoded(_parsed)
 
     def _body(self, operation: Operation, write: Write, method: str) -> Body | None:
         content = write.content
@@ -146,5 +147,5 @@ def _parsed(body: bytes) -> Any:
     """The JSON of the response; None: there is none. The status proves the write anyway."""
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

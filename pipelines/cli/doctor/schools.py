@@ -18,8 +18,7 @@ from campus.decoding.page import batch_schema
 from campus.fetch.prefix import PREFIXES
 from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
-from campus.http.errors import ASK_OPERATOR, CampusError, PlatformUnavailable
-from campus.http.messages import permission_advice
+from campus.http.errors import ASK_OPERATOR, CampusError, PlatformUnavailable, permission_advice
 from campus.plan.units import SliceQuery
 from campus.registry import (
     BASE_DATA,

@@ -30,7 +30,7 @@ from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import PageRequest, PageSeen, page_by_id, page_by_number, page_unpaged_list
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS

@@ -8,7 +8,7 @@ import pytest
 
 from campus.fetch.collection import drive
 from campus.http.errors import Refused, UnexpectedAnswer
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import Outcome, PageRequest, PageSeen, Paging, page_by_number
 from tests.kits.platforms.listings import REFUSED
 from tests.kits.waiting import settle

@@ -60,7 +60,7 @@ def test_an_answer_without_end_is_left() -> None:
             platform.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             async with Client(platform.config(max_answer_bytes=LIMIT)) as client:
                 with pytest.raises(UnexpectedAnswer, match="4 MB"):
-                    await client.get("/x", {}, school_id=None, anonymous=True).response()
+                    await client.get("/x", {}, school_id=None, anonymous=True).decoded(bytes)
         server.close()
 
     run(test())

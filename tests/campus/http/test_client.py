@@ -26,7 +26,7 @@ from campus.http.errors import (
     UnexpectedAnswer,
 )
 from campus.http.events import Event
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from tests.kits.platforms.client_requests import PATH, get, parse
 from tests.kits.platforms.scripted_platform import (
     RESET,

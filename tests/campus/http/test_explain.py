@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.http.messages import LONGEST_QUOTE, answered, quoted, refusal
+from campus.http.errors import LONGEST_QUOTE, answered, quoted, refusal
 from campus.http.request import Request
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from campus.http.client import Client
+from campus.http.config import Pace, ProcessPace, SharedState, SharedToken, TokenLock
 from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
-from campus.http.shared import ProcessPace, SharedToken, TokenLock
 from tests.kits.platforms.client_requests import get
 from tests.kits.platforms.scripted_platform import Platform, Request, answer, run
 
@@ -19,25 +19,22 @@ SCOPES = [("class.read",)]
 
 
 @dataclass
-class Kept:
+class Kept(TokenLock):
     """The lock of a token, and the stored token."""
 
     others: "Others"
     name: str
-
-    @property
-    def token(self) -> SharedToken | None:
-        return self.others.tokens.get(self.name)
+    token: SharedToken | None
 
     async def store(self, token: SharedToken) -> None:
         self.others.tokens[self.name] = token
 
 
 @dataclass
-class Others:
+class Others(SharedState):
     """What processes share, held by the test."""
 
-    pace: ProcessPace = field(default_factory=lambda: ProcessPace("http://shared"))
+    pace: Pace = field(default_factory=lambda: ProcessPace("http://shared"))
     tokens: dict[str, SharedToken] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -47,7 +44,7 @@ class Others:
     @asynccontextmanager
     async def lock_token(self, name: str) -> AsyncIterator[TokenLock]:
         async with self.lock:
-            yield Kept(self, name)
+            yield Kept(self, name, self.tokens.get(name))
 
 
 def strict(platform: Platform) -> set[str]:

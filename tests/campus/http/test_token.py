@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from campus.http.auth import Grant
+from campus.http.auth import Grant, Scopes, Token, negotiate
 from campus.http.client import Client
 from campus.http.errors import Forbidden, PlatformUnavailable, Refused, Unauthorized
+from campus.http.exchange import Declined
+from campus.http.request import Request as TokenRequest
+from campus.http.request import Response
 from tests.kits.platforms.client_requests import get
 from tests.kits.platforms.scripted_platform import (
     TOKEN_PATH,
@@ -48,6 +51,26 @@ def test_token_request_follows_specification_with_least_scopes() -> None:
         assert "x-school-id" not in post.headers
 
     run(test())
+
+
+def test_a_negotiation_requests_refused_scopes_alone() -> None:
+    """Of two alternatives, the second is requested alone too, once the first is refused."""
+    scopes = Scopes(SCOPES)
+    refusal = Declined(Response(400, {}, b"{}"), "scope not granted")
+    token = Token("t", frozenset(), 0.0)
+    negotiation = negotiate(scopes, TokenRequest("POST", TOKEN_PATH, 101, for_token=True))
+    requested = [next(negotiation)]
+    with pytest.raises(StopIteration) as end:
+        while True:
+            is_refused = "student.read_basic" in (requested[-1] or ())
+            requested.append(negotiation.send(refusal if is_refused else token))
+    assert end.value.value is token
+    assert requested == [
+        ["semester.read", "student.read_basic", "class.read"],
+        *(["semester.read"], ["student.read_basic"], ["class.read"], ["student.read_all"]),
+        ["semester.read", "student.read_all", "class.read"],
+    ]
+    assert scopes.refused == {"student.read_basic": "status 400, the platform says: scope not granted."}
 
 
 def test_scopes_of_the_settings_are_requested_too() -> None:
@@ -110,7 +133,7 @@ def test_a_token_is_refreshed_before_it_expires(expires_in: float, fresh: float)
     async def test() -> None:
         now = 1000.0
         async with Platform(expires_in=expires_in) as platform, Client(platform.config()) as client:
-            grant = Grant(platform.config(), client._sender, (), 101, clock=lambda: now)
+            grant = Grant(platform.config(), client._sender, (), 101, client._shared, clock=lambda: now)
             first = await grant.current()
             now += fresh - 0.1
             assert await grant.current() is first

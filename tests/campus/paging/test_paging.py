@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from campus.capabilities import Capabilities
 from campus.http.errors import CampusError, NotFound, Refused, Transient
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import (
     V1_NAMES,
     PageAnswer,

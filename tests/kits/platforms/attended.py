@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from unittest.mock import patch
 
-import httpx
 import pyarrow as pa
 
 from campus.account import Account
@@ -21,9 +20,9 @@ from campus.attendance.week import Check, Week
 from campus.contracts.fields import column_names
 from campus.decoding.page import batch_schema
 from campus.fetch.reader import Reader
+from campus.http import exchange
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.sending import transport
 from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES
 from campus.sources.gathered import Collector
@@ -33,6 +32,7 @@ from simulator.http.faults import FaultPlan
 from simulator.readings import Readings
 from simulator.settings import Access, Settings, Size
 from simulator.store.statistics import shown_records
+from tests.kits.platforms.app_engine import AppEngine
 
 SCHOOL, SEMESTER = 101, 10101
 TODAY = dt.date(2025, 5, 16)  # a Friday
@@ -75,13 +75,10 @@ class School:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
-        def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
-            return httpx.ASGITransport(self.app)
-
         config = ClientConfig(
             "http://platform", "demo-client", "demo-secret", max_attempts=2, backoff_base=0.001
         )
-        with patch.object(transport, "_open_engine", engine):
+        with patch.object(exchange, "open_engine", lambda _: AppEngine(self.app)):
             async with Client(config, [spec.scopes for spec in ATTENDANCE]) as client:
                 yield client
 

@@ -9,15 +9,16 @@ from unittest.mock import patch
 
 import httpx
 
+from campus.http import exchange
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.sending import transport
 from campus.registry import ResourceSpec
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
 from simulator.process import RunningSimulator
 from simulator.readings import Readings
 from simulator.settings import Access, Settings, Size
+from tests.kits.platforms.app_engine import AppEngine
 
 ADDRESS = "http://platform"
 CLIENT_ID, CLIENT_SECRET = "demo-client", "demo-secret"
@@ -46,10 +47,7 @@ def platform(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
     block lasts, every client of the project asks it."""
     app = _application(options)
 
-    def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
-        return httpx.ASGITransport(app)
-
-    with patch.object(transport, "_open_engine", engine), _session(app) as session:
+    with patch.object(exchange, "open_engine", lambda _: AppEngine(app)), _session(app) as session:
         yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from campus.http.errors import CampusError, Refused
-from campus.http.pagination import Pagination
+from campus.http.request import Pagination
 from campus.paging import Outcome, PageAnswer, PageRequest, PageSeen, Paging
 
 REFUSED = Refused("status 422.", status=422)

@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from campus.capabilities import Capabilities
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.errors import TornBody
+from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Event
 from campus.http.request import Response
 from campus.plan.units import SliceQuery
@@ -22,6 +23,7 @@ from campus.sources.gathered import Collector
 from campus.sources.slice import read_slice
 
 Params = dict[str, str]
+T = TypeVar("T")
 
 
 class Platform:
@@ -59,12 +61,17 @@ class Exchange:
         self.request = f"GET {path}"
         self._respond = partial(platform.respond, path, params)
 
-    async def response(self) -> Response:
+    async def decoded(
+        self, decode: Callable[[bytes], T], executor: Executor | None = None
+    ) -> tuple[Response, T]:
         await asyncio.sleep(0)
-        return self._respond()
-
-    async def retry(self, reason: str) -> None:
-        raise TornBody(reason)
+        response = self._respond()
+        try:
+            return response, decode(response.body)
+        except TornBody as torn:
+            raise TornBody(f"a torn or invalid body ({torn})") from None
+        except UnexpectedAnswer as error:
+            raise UnexpectedAnswer(f"{self.request}: {error.message}", error.advice) from None
 
 
 def table_of(name: str, batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:

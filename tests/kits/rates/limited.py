@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+import httpx
 import msgspec
 
 from campus.http.config import ClientConfig
-from campus.http.request import Request, Response
-from campus.http.sending.sender import Sender
+from campus.http.exchange import Sender
+from campus.http.request import Request
 from pipelines.shared.pace import SharedPace
 from pipelines.shared.rate_table import Reading
 from pipelines.shared.shares import EXCHANGE_SECONDS, Report, SharedRate
@@ -47,7 +48,7 @@ class Limited:
     _refilled: float = 0.0
     _dice: random.Random = field(default_factory=lambda: random.Random(1))
 
-    def answer(self, worker: int) -> Response:
+    def answer(self, worker: int) -> httpx.Response:
         """The response to a request that comes now."""
         now = time.monotonic()
         limited = self._is_over(now)
@@ -55,8 +56,8 @@ class Limited:
         self.accepted[worker] += now - 1000 >= self.counted_from and not (limited or stray)
         self.by_second.setdefault(int(now), [0, 0])[limited or stray] += 1
         if limited and self.pause:
-            return Response(429, {"retry-after": str(self.pause)}, b"")
-        return Response(429 if limited or stray else 200, {}, b"")
+            return httpx.Response(429, headers={"retry-after": str(self.pause)}, content=b"")
+        return httpx.Response(429 if limited or stray else 200, content=b"")
 
     def between(self, first: float, last: float) -> tuple[float, float]:
         """The accepted requests a second, and the share of refusals, between two seconds of the trial."""
@@ -125,13 +126,13 @@ def _stored(rate: SharedRate) -> SharedRate:
     return msgspec.msgpack.decode(msgspec.msgpack.encode(rate), type=SharedRate)
 
 
-class _Transport:
-    """Sends to the platform. `send` of a transport of HTTP."""
+class _Engine(httpx.AsyncBaseTransport):
+    """Sends the requests of one worker to the platform."""
 
     def __init__(self, platform: Limited, worker: int) -> None:
         self._platform, self._worker = platform, worker
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(RESPONSE / 2)
         response = self._platform.answer(self._worker)
         await asyncio.sleep(RESPONSE / 2)
@@ -156,11 +157,12 @@ def work(
     async def send(number: int) -> None:
         config = ClientConfig("http://platform.invalid", "client", "secret")
         pace = SharedPace(table, f"{number:03}")
-        sender = Sender(config, _Transport(platform, number), pace, None)  # type: ignore[arg-type]
+        sender = Sender(config, pace, None)
+        sender._engine = _Engine(platform, number)
 
         async def again() -> None:
             while True:
-                response = await sender.send(request, None)
+                response = await sender.send(request)
                 if response.status == 429:
                     await asyncio.sleep(float(response.headers.get("retry-after", 0.5)))
 

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-import httpx
 import msgspec
 import pyarrow as pa
 
@@ -29,7 +28,6 @@ from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
-from campus.http.request import Request, Response
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from campus.sources.gathered import Collector
 from simulator.app import Application
@@ -37,6 +35,7 @@ from simulator.control.true_rows import entries
 from simulator.http.faults import FaultPlan
 from simulator.readings import Readings
 from simulator.settings import Access, Settings, Size
+from tests.kits.platforms.app_engine import AppEngine
 
 SCHOOL = 101
 SMALL = Size(schools=1, students=24, semesters=1, dataset_rows=300)
@@ -72,29 +71,14 @@ class Local:
                 "dataset_fields", **{"dataset": name, "position": position, "primary": False} | values
             )
 
+    def note_target(self, method: str, target: str) -> None:
+        """Note the target of a GET."""
+        if method == "GET":
+            self.targets.append(target)
+
     def asked(self, part: str) -> list[str]:
         """The targets so far that have a part in them."""
         return [target for target in self.targets if part in target]
-
-
-class InProcess:
-    """Stands in for `campus.http.sending.transport.Transport`; all else is the client as it is."""
-
-    def __init__(self, local: Local) -> None:
-        self._local = local
-        self._session = httpx.AsyncClient(
-            transport=httpx.ASGITransport(local.app), base_url="http://platform"
-        )
-
-    async def send(self, sent: Request, headers: Mapping[str, str]) -> Response:
-        target = sent.path + sent.query
-        if sent.method == "GET":
-            self._local.targets.append(target)
-        answer = await self._session.request(sent.method, target, headers=dict(headers), content=sent.content)
-        return Response(answer.status_code, answer.headers, answer.content)
-
-    async def close(self) -> None:
-        await self._session.aclose()
 
 
 @contextmanager
@@ -102,7 +86,7 @@ def client_of(local: Local, **settings: Any) -> Iterator[Client]:
     """A client of this platform alone; open it where it is used."""
     quick = {"max_attempts": 2, "backoff_base": 0.001, **settings}
     config = ClientConfig("http://platform", "demo-client", "demo-secret", **quick)
-    with patch("campus.http.client.Transport", lambda _: InProcess(local)):
+    with patch("campus.http.exchange.open_engine", lambda _: AppEngine(local.app, local.note_target)):
         yield Client(config, [DATASETS.scopes])
 
 

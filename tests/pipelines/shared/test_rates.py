@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.http.sending.rate_limit import Budget
+from campus.http.rate_limit import Budget
 from pipelines.shared.pace import SharedPace
 from pipelines.shared.shares import GONE_AFTER, Report, SharedRate
 from tests.kits.rates.limited import Kind, Limited, MemoryTable, fairness, work
@@ -107,7 +107,7 @@ def test_a_pause_stops_the_others_within_an_exchange() -> None:
         first, other = SharedPace(table, "first"), SharedPace(table, "other")
         for pace in (first, other):
             while wait := pace.acquire(time.monotonic()):
-                await pace.rest(wait)
+                await pace.wait(wait)
         now = time.monotonic()
         first.answered(now, now, True, 5.0)
         await asyncio.sleep(0.25)
@@ -139,7 +139,7 @@ def test_a_pause_outlasts_an_absence_of_the_database() -> None:
         table = MemoryTable()
         pace = SharedPace(table, "one")
         while wait := pace.acquire(time.monotonic()):
-            await pace.rest(wait)
+            await pace.wait(wait)
         table.is_gone = True
         now = time.monotonic()
         pace.answered(now, now, True, 30.0)

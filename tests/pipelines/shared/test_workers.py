@@ -15,10 +15,9 @@ import pytest
 from sqlalchemy import Connection
 
 from campus.http.client import Client
-from campus.http.config import ClientConfig
+from campus.http.config import ClientConfig, Pace, SharedToken
 from campus.http.events import Event
-from campus.http.sending.rate_limit import Budget
-from campus.http.shared import Pace, SharedToken
+from campus.http.rate_limit import Budget
 from campus.registry.v3 import SEMESTERS
 from pipelines.shared import database
 from pipelines.shared.database import Database, store_content
@@ -147,7 +146,7 @@ def test_a_pause_that_one_is_asked_for_holds_the_other(fresh: str) -> None:
         first.answered(now, now, True, PATIENCE)
         assert first.acquire(now) == pytest.approx(PATIENCE)
         while (wait := other.acquire(time.monotonic())) < PATIENCE / 2:
-            await other.rest(wait or 0.1)
+            await other.wait(wait or 0.1)
         assert wait == pytest.approx(PATIENCE + now - time.monotonic(), abs=PATIENCE / 20)
 
     asyncio.run(asyncio.wait_for(test(), PATIENCE))
@@ -166,7 +165,7 @@ def transactions_open(server: Postgres) -> int:
 
 async def until_granted(pace: Pace) -> None:
     while wait := pace.acquire(time.monotonic()):
-        await pace.rest(wait)
+        await pace.wait(wait)
 
 
 async def limited_to_50(url: str) -> None:
@@ -186,7 +185,7 @@ def test_all_together_keep_to_one_rate(fresh: str, workers: int) -> None:
         while len(sent) < 150:
             while wait := pace.acquire(time.monotonic()):
                 waits.append(wait)
-                await pace.rest(wait)
+                await pace.wait(wait)
             sent.append(time.monotonic())
 
     asyncio.run(limited_to_50(fresh))
@@ -243,7 +242,7 @@ def asked(platform: RunningSimulator, shared: Workers, events: list[Event], time
         )
         async with Client(config, [SEMESTERS.scopes], events.append) as client:
             for _ in range(times):
-                await client.get(SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes).response()
+                await client.get(SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes).decoded(bytes)
 
     return test()
 

@@ -92,7 +92,7 @@ def test_a_room_where_the_platform_always_fails_is_left_soon(outbox: Outbox) -> 
     assert len(platform.requests) <= HOPELESS + 3
 
 
-@pytest.mark.parametrize("error", [NotFound("404", status=404), Refused("422", status=422, said="no")])
+@pytest.mark.parametrize("error", [NotFound("404", status=404), Refused("422", status=422, quote="no")])
 def test_what_is_not_found_may_be_one_student(outbox: Outbox, error: CampusError) -> None:
     outbox.add([swipe(number) for number in range(100)])
     result = send(outbox, Platform(lambda room, record: error if record["rid"] == 60 else None))
@@ -113,7 +113,7 @@ def test_a_platform_that_is_gone_ends_the_sending_and_all_waits(outbox: Outbox) 
 
 def test_what_is_told_is_of_this_handover_and_of_what_waits(outbox: Outbox) -> None:
     refusing = Platform(
-        lambda room, record: Refused("no", status=422, said="no") if record["rid"] == 1 else None
+        lambda room, record: Refused("no", status=422, quote="no") if record["rid"] == 1 else None
     )
     outbox.add([swipe(1, source="monday"), swipe(2, source="monday")])
     assert [row.outcome for row in outcomes_of(outbox, SCHOOL, send(outbox, refusing), "monday")] == [

@@ -112,7 +112,7 @@ def test_a_question_that_fails_before_the_write_leaves_the_row_waiting(step: Ste
         # It did not happen, by the writer's word.
         (CREATE, Transient("slow"), "waiting"),
         (CREATE, AWAY, "waiting"),
-        (CREATE, Refused("no", said="usin has been taken"), "refused"),
+        (CREATE, Refused("no", quote="usin has been taken"), "refused"),
         (CHANGE, Transient("slow"), "unconfirmed"),
         (CHANGE, AWAY, "unconfirmed"),
         (DELETE, AWAY, "unconfirmed"),
@@ -129,7 +129,7 @@ def test_what_fails_in_the_write_says_what_may_have_happened(
 
 
 def test_a_write_that_is_forbidden_stops_all_and_says_so_once() -> None:
-    result, _ = applied(CHANGE, write=Forbidden("status 403.", "Name the scope.", said="no"))
+    result, _ = applied(CHANGE, write=Forbidden("status 403.", "Name the scope.", quote="no"))
     assert outcome(result) == ("refused", "no")
     assert result.stopped == "status 403. Name the scope."
 

@@ -187,6 +187,16 @@ def test_what_may_be_repeated_is(operation: Operation) -> None:
     run(test())
 
 
+@pytest.mark.parametrize("body", [b"carried out", b'{"id": ', b"[" * 100_000], ids=["text", "torn", "deep"])
+def test_a_success_is_one_whatever_its_body(body: bytes) -> None:
+    async def test() -> None:
+        async with Looked(on_write=lambda _: answer(body)) as platform:
+            assert await written(platform, Write(MARK_LESSON, 101, 7)) == Written(200, None)
+        assert len(platform.writes) == 1
+
+    run(test())
+
+
 def test_a_deletion_that_finds_nothing_the_second_time_has_happened() -> None:
     async def test() -> None:
         async with Looked(on_write=in_turn(RESET, answer({}, 404))) as platform:
@@ -245,7 +255,7 @@ def test_a_refusal_tells_the_platforms_words_without_secrets() -> None:
         async with Looked(on_write=lambda _: said) as platform:
             with pytest.raises(Refused) as caught:
                 await written(platform, creation())
-        assert (caught.value.status, caught.value.said) == (422, "*** is too short; idcard *** is taken")
+        assert (caught.value.status, caught.value.quote) == (422, "*** is too short; idcard *** is taken")
         assert PERSON["password"] not in str(caught.value) and NUMBER not in str(caught.value)
 
     run(test())

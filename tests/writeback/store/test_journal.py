@@ -106,7 +106,7 @@ CHANGE = Write(CHANGE_USER, 101, 7, content={"name": "乙"})
     ("write", "outcome", "recorded_as"),
     [
         (creation(), Written(0, {"id": 9}), "found"),
-        (creation(), Refused("it says no", status=422, said="usin is taken"), "refused"),
+        (creation(), Refused("it says no", status=422, quote="usin is taken"), "refused"),
         (creation(), Unconfirmed("lost"), "unconfirmed"),
         # Of what may not be repeated these come only where it has certainly not happened.
         (creation(), Transient("away"), "unsent"),
@@ -122,7 +122,7 @@ def test_every_outcome_is_recorded(
 
 
 def test_a_refusal_keeps_the_platforms_words(tmp_path: Path) -> None:
-    refused = Refused("POST: status 422, ...", status=422, said="usin is taken")
+    refused = Refused("POST: status 422, ...", status=422, quote="usin is taken")
     row = carried_out(tmp_path, Lake(f"{tmp_path}/lake"), creation(), refused)
     assert (row["status"], row["answer"]) == (422, "usin is taken")
 

@@ -9,10 +9,10 @@ import pytest
 
 from campus.http.client import Client
 from campus.http.config import ClientConfig
+from campus.http.engine import AiohttpTransport
 from campus.http.errors import Forbidden, PlatformUnavailable, Transient
 from campus.http.events import Event
-from campus.http.sending.engine import AiohttpTransport
-from campus.http.sending.health import Health
+from campus.http.retry import Health
 from tests.kits.platforms.client_requests import get
 from tests.kits.platforms.scripted_platform import RESET, Platform, Request, answer, run
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.http.sending.retry import backoff, fault_of, http_date, retry_after
+from campus.http.retry import backoff, fault_of, http_date, retry_after
 
 NOW = datetime(2025, 3, 1, 2, 0, 0, tzinfo=UTC)
 JSON = {"content-type": "application/json"}

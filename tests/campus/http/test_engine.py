@@ -17,10 +17,10 @@ import pytest
 import uvloop
 
 from campus.fetch.reader import Reader
+from campus.http import engine as engine_module
 from campus.http.client import Client
+from campus.http.engine import AiohttpTransport
 from campus.http.errors import PlatformUnavailable, Unconfirmed
-from campus.http.sending import transport
-from campus.http.sending.engine import AiohttpTransport
 from tests.kits.platforms.scripted_platform import RESET, DelayedAnswer, Platform, answer, run
 from tests.kits.waiting import pass_time, settle, until, until_async
 
@@ -32,7 +32,7 @@ async def get(client: Client) -> object:
 
 
 async def write(client: Client, method: str, *, repeatable: bool) -> None:
-    await client.write(method, PATH, {}, None, school_id=101, scope=(), repeatable=repeatable).response()
+    await client.write(method, PATH, {}, None, school_id=101, scope=(), repeatable=repeatable).decoded(bytes)
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "POST"])
@@ -140,8 +140,8 @@ def test_a_body_that_nobody_takes_is_given_up() -> None:
     async def test() -> None:
         server = await asyncio.start_server(stuck, "127.0.0.1", 0, limit=1024)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        engine = AiohttpTransport(ssl.create_default_context())
-        limits = {"timeout": httpx.Timeout(20).as_dict()}
+        engine = AiohttpTransport(url, ssl.create_default_context())
+        limits = {"target": b"/", "timeout": httpx.Timeout(20).as_dict()}
         request = httpx.Request("PUT", url, content=b" " * (64 << 20), extensions=limits)
         with pytest.raises(httpx.WriteTimeout):
             await engine.handle_async_request(request)
@@ -174,7 +174,7 @@ def tls(certificate: Path) -> ssl.SSLContext:
 @pytest.fixture
 def fresh_certificates() -> None:
     """Certificates are read once a process."""
-    transport._certificates.cache_clear()
+    engine_module._certificates.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_certificates")
@@ -189,7 +189,7 @@ def test_an_authority_of_the_environment_is_trusted(
                 ) as caught:
                     await get(client)
                 assert not caught.value.outage
-            transport._certificates.cache_clear()
+            engine_module._certificates.cache_clear()
             monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
             async with Client(platform.config()) as client:
                 assert await get(client) == []
@@ -200,7 +200,7 @@ def test_an_authority_of_the_environment_is_trusted(
                     await get(client)
 
     run(test())
-    transport._certificates.cache_clear()
+    engine_module._certificates.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_certificates")
@@ -245,4 +245,4 @@ def test_a_proxy_with_a_password_opens_a_tunnel(
         proxy.close()
 
     run(test())
-    transport._certificates.cache_clear()
+    engine_module._certificates.cache_clear()

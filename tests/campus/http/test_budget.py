@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from campus.http.sending.rate_limit import Budget, budget_for
+from campus.http.rate_limit import Budget, budget_for
 
 
 def requests_granted(

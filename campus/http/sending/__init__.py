@@ -1,1 +1,0 @@
-"""Sends one request: attempts, rate, health, transport."""
