@@ -16,8 +16,7 @@ from assets.shared.load_kind import (
     report_drift,
     school_tables_of,
 )
-from assets.shared.partition_names import partitions_table
-from assets.shared.partitions import PARTITIONS, remove_unknown_partitions
+from assets.shared.partitions import PARTITIONS, partitions_table, remove_unknown_partitions
 from assets.shared.run_retention import delete_old_runs
 from campus.http.events import Event
 from campus.registry import (
@@ -43,7 +42,7 @@ from loading.partition_keys import (
     partitions_of,
 )
 from loading.reports import plans as report_plans
-from loading.run_results import RunResults
+from loading.slices.commit import RunResults
 from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.drift import in_lines
 from warehouse.load.logs.writer import batched, write

@@ -11,16 +11,23 @@ from datetime import date
 from pathlib import Path
 
 from campus.files.table_file import TableError, file_below, table_in
-from campus.inputs.interventions import Lines, Student, Students, gather, line_of, read_lines
-from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
+from campus.inputs.interventions import (
+    NOTE,
+    TALK_DATE,
+    Lines,
+    Student,
+    Students,
+    gather,
+    line_of,
+    lines_of_list,
+    read_lines,
+)
 from campus.registry import INTERVENTIONS, RESOURCES
 from campus.sources.gathered import Collector, Gathered
 from loading.connection.runtime import Runtime
 from loading.partition_keys import partitions_of
-from loading.run_results import Report, RunResults
-from loading.slices.commit import Loaded, commit_slice, fail_slice, guard_of, reading_of
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import open_stage
+from loading.slices.commit import Loaded, Report, RunResults, commit_slice, fail_slice, guard_of, reading_of
+from loading.slices.stage import SliceContext, open_stage
 from loading.tables import TABLES, slice_of
 from untrusted.files import files_below
 from warehouse.files import unusable

@@ -19,13 +19,12 @@ from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.hidden_rows import has_open_status
 from campus.sources.slice import NamedRows
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
 from loading.partition_keys import partitions_of
-from loading.run_results import Report, RunResults
-from loading.slices.commit import Loaded
+from loading.slices.commit import Loaded, Report, RunResults
 from loading.slices.load_slice import Loader, Requested, SliceJob, slice_of_query
 from loading.slices.retained_rows import units_by_row
 from loading.slices.skip_unchanged import (
@@ -37,7 +36,7 @@ from loading.slices.skip_unchanged import (
     outdated_classes,
     overlap_of,
 )
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import TABLES, slice_of, values
 from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
 from warehouse.load.logs.write_log import bound_ids

@@ -23,8 +23,7 @@ from loading.connection.runtime import Runtime, cause_of, with_listener
 from loading.names import Names, names_of
 from loading.partition_keys import school_of
 from loading.pushes.misses import measure_misses
-from loading.run_results import Report, RunResults
-from loading.slices.commit import Loaded, in_words
+from loading.slices.commit import Loaded, Report, RunResults, in_words
 from loading.tables import TABLES
 from warehouse.age import STALE
 from warehouse.lake.delta import Lake

@@ -1,13 +1,15 @@
 """The partitions: semesters of schools, teaching weeks, segments of datasets, and results of reports.
 loading/partition_keys.py writes and reads their keys."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import dagster as dg
 
+from assets.shared import markdown
 from loading import partition_keys
-from loading.partition_keys import PATTERNS, UnknownPartition, school_of
+from loading.names import Names
+from loading.partition_keys import PATTERNS, UnknownPartition, partition_key, school_of
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import schools_loaded
 
@@ -81,3 +83,28 @@ def remove_unknown_partitions(instance: dg.DagsterInstance) -> list[str]:
         instance.delete_dynamic_partition(name, key)
     keys = ", ".join(key for _, key in unknown)
     return [f"partitions that the platform does not have are deleted: {keys}"] if unknown else []
+
+
+#: The most rows of the table.
+MAX_ROWS = 500
+
+
+def partitions_table(
+    semesters: Mapping[int, Sequence[int]], v1_semesters: Mapping[int, Sequence[int]], names: Names
+) -> dg.MarkdownMetadataValue:
+    """A table of the keys and names of semesters. `semesters`, `v1_semesters`: semester ids by school."""
+    rows = list(_rows(semesters, names, is_v1=False)) + list(_rows(v1_semesters, names, is_v1=True))
+    rest = [f"and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else []
+    columns = ["partition", "school", "semester", "interface"]
+    return markdown.value(markdown.table(columns, rows[:MAX_ROWS]), *rest)
+
+
+def _rows(
+    semesters: Mapping[int, Sequence[int]], names: Names, *, is_v1: bool
+) -> Iterator[tuple[str, str, str, str]]:
+    for school_id, ids in semesters.items():
+        for semester_id in ids:
+            key = partition_key(school_id, semester_id)
+            named = names.of_partition(key, is_v1=is_v1)
+            interface = "v1, attendance" if is_v1 else "v3"
+            yield key, named.get("school", ""), named.get("semester", ""), interface

@@ -18,8 +18,8 @@ from campus.contracts.fields import Contract, Int, Text, doc
 from campus.contracts.v1_attendance import STATUSES, AttendanceRecord
 from campus.decoding.page import Page, decode_page, row_keys
 from campus.decoding.raw_json import raw_rows
+from campus.fetch.answers import confirmed, repeated_params
 from campus.fetch.collection import Collection
-from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.paging import V1_NAMES, page_unpaged_list

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from campus.contracts.fields import fields
 from campus.datasets.records import Source, Span, count, key_in, raw_records
-from campus.fetch.emptiness import confirmed
+from campus.fetch.answers import confirmed
 from campus.fetch.reader import Reader, Readings, drive_readings
 from campus.http.errors import Refused, UnexpectedAnswer
 

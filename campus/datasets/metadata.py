@@ -10,9 +10,8 @@ from msgspec import Raw
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
+from campus.fetch.answers import confirmed, first_answer, repeated_params
 from campus.fetch.collection import Collection, run_together
-from campus.fetch.emptiness import confirmed, repeated_params
-from campus.fetch.prefix import first_answer
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import segment
 from campus.http.errors import CampusError, UnexpectedAnswer

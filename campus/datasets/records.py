@@ -22,8 +22,8 @@ from campus.contracts.fields import Contract
 from campus.decoding.columnar import Records, decode_records, without_repeats
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.raw_json import raw_rows
+from campus.fetch.answers import confirmed
 from campus.fetch.collection import drive, run_together
-from campus.fetch.emptiness import confirmed
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.request import Answer
 from campus.paging import PageRequest, PageSeen, page_by_id

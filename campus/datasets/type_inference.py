@@ -20,7 +20,7 @@ from campus.decoding.inferred_contract import contract_of, key_fields
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.value_coercion import BARE_DATE, INTEGER, JSON_NUMBER, UNREADABLE, ZERO_MOMENTS
 from campus.decoding.withholding import WITHHELD
-from campus.fetch.emptiness import confirmed
+from campus.fetch.answers import confirmed
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.errors import Refused
 

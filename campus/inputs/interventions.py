@@ -193,3 +193,29 @@ def _day(field: str, text: str) -> date:
     if day is None:
         raise Refused(f"{field} is no day: write it as 2026-09-01")
     return day
+
+
+#: The headings of the columns to fill in, in Chinese and English.
+TALK_DATE, NOTE = ("谈话日期", "Talk on"), ("谈话备注", "Note")
+#: The columns of the list that are read. The others are for people.
+FIELDS: Mapping[str, str] = {
+    "学号": "usin",
+    "Student number": "usin",
+    "姓名": "name",
+    "Student": "name",
+    **dict.fromkeys(TALK_DATE, "date"),
+    **dict.fromkeys(NOTE, "note"),
+}
+TALK = next(iter(KINDS))
+COLUMNS = ("usin", "name", "date", "kind", "note")
+
+
+def lines_of_list(table: TableFile) -> TableFile:
+    """The rows of a list with a day or a note, as lines of the log."""
+    rows = []
+    for row in table.rows:
+        cells = {FIELDS[column]: cell for column, cell in row.cells.items() if column in FIELDS}
+        if cells.get("date") or cells.get("note"):
+            own = dict.fromkeys(COLUMNS, "") | cells | {"kind": TALK}
+            rows.append(TableRow(row.line, own, row.problem))
+    return TableFile(COLUMNS, tuple(rows))

@@ -7,7 +7,7 @@ already read, another inserted), so one pass over several pages proves nothing. 
 - two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 
-An empty answer proves nothing, whatever it counts (see campus.fetch.emptiness). An empty list is confirmed by
+An empty answer proves nothing, whatever it counts (see campus.fetch.answers). An empty list is confirmed by
 further first pages, each of another size. An empty page before the end by the count is requested again.
 """
 

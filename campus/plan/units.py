@@ -49,7 +49,7 @@ class Unit:
     #: An unknown id (404) is a normal answer, which means no rows, or the row `if_absent`.
     may_be_absent: bool = False
     if_absent: Mapping[str, str] | None = None
-    #: An empty answer needs more confirmation (see campus.fetch.emptiness).
+    #: An empty answer needs more confirmation (see campus.fetch.answers).
     empty_is_unusual: bool = True
     #: Only rows that were updated then or later are requested.
     since: datetime | None = None

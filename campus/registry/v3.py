@@ -171,7 +171,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-# The prefix of datasets and reports is discovered (campus/fetch/prefix.py).
+# The prefix of datasets and reports is discovered (campus/fetch/answers.py).
 DATASETS = ResourceSpec(
     "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
 )

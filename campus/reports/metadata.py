@@ -10,8 +10,8 @@ from campus.account import Drift
 from campus.decoding.definition import Definition, parse_definition
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import JSON_ERRORS, raw_rows
+from campus.fetch.answers import first_answer
 from campus.fetch.collection import Collection
-from campus.fetch.prefix import first_answer
 from campus.fetch.reader import Reader
 from campus.http.client import segment
 from campus.http.errors import CampusError, NotFound, Refused

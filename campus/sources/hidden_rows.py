@@ -14,7 +14,7 @@ from campus.account import Drift, Key
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_key, row_keys
-from campus.fetch.emptiness import confirmed
+from campus.fetch.answers import confirmed
 from campus.fetch.reader import AnswerRequest, Readings
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.http.request import Answer
@@ -22,7 +22,7 @@ from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
 from campus.registry.spec import HiddenRows, ResourceSpec
 from campus.sources.gathered import Gathered
-from campus.sources.source import ReadUnit, SourceContext
+from campus.sources.pages import ReadUnit, SourceContext
 
 HIDDEN = "hidden_by_default"
 STATUS = "status"

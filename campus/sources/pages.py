@@ -1,7 +1,8 @@
 """Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,26 @@ from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection
 from campus.fetch.reader import Readings
+from campus.http.client import Client
 from campus.paging import V1_NAMES, V3_NAMES, Outcome, page_list, page_unpaged_list
 from campus.paging.passes import counted_of, numbered, numbered_pages
-from campus.plan.units import Unit
+from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
-from campus.sources.source import SourceContext
+
+#: Reads the rows of a unit.
+ReadUnit = Callable[[Unit], Readings[Gathered]]
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """The platform, resource and slice of a source. The client is for settings and capabilities: sources send
+    no requests."""
+
+    client: Client
+    spec: ResourceSpec
+    query: SliceQuery
+
 
 #: The pages whose rows count, and how the reading ended.
 Reading = tuple[list[Page[Any]], Outcome]

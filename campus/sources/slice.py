@@ -12,7 +12,7 @@ from typing import Any, Literal
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import SPLITTERS, family, page_of, taken_apart
 from campus.decoding.page import Page
-from campus.fetch.emptiness import confirmed, repeated_params
+from campus.fetch.answers import confirmed, repeated_params
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
@@ -21,14 +21,11 @@ from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit, changed_only, id_batches
 from campus.registry import RESOURCES, ResourceSpec
 from campus.registry.spec import DeletedRows, DetailRows, Expansions, HiddenRows, RowSource
-from campus.sources.deleted_rows import with_deleted_rows
-from campus.sources.detail_rows import with_detail_rows
-from campus.sources.expansions import with_expansions
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.hidden_rows import with_hidden_rows
-from campus.sources.pages import read_pages
+from campus.sources.pages import ReadUnit, SourceContext, read_pages
 from campus.sources.row_rules import apply_row_rules, gathered_of, keep_requested
-from campus.sources.source import ReadUnit, SourceContext
+from campus.sources.row_sources import with_deleted_rows, with_detail_rows, with_expansions
 from campus.sources.units import read_units
 
 WRAPPERS: Mapping[type[RowSource], Callable[[Any, SourceContext, ReadUnit], ReadUnit]] = {

@@ -35,14 +35,21 @@ from campus.sources.gathered import Collector
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of, weeks_of_night
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.partition_keys import partition_key, partitions_of
-from loading.run_results import Report, RunResults
-from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
-from loading.slices.failure_messages import failures
+from loading.slices.commit import (
+    STORAGE_ERRORS,
+    Loaded,
+    Report,
+    RunResults,
+    commit_slice,
+    fail_slice,
+    failures,
+    reading_of,
+)
 from loading.slices.load_slice import ALREADY_LOADED, Loader, Requested, StagedSlice, staged
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import TABLES, slice_of, values
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice

@@ -21,7 +21,7 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.registry import DATASETS
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.datasets.tables import (
     DatasetSpec,
@@ -32,17 +32,17 @@ from loading.datasets.tables import (
     segment_slice,
 )
 from loading.partition_keys import segment_key
-from loading.run_results import Report, RunResults
 from loading.slices.commit import (
     STORAGE_ERRORS,
     Loaded,
+    Report,
+    RunResults,
     commit_slice,
     confirm_slice,
     fail_slice,
     reading_of,
 )
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import Stage, open_stage
+from loading.slices.stage import SliceContext, Stage, open_stage
 from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice

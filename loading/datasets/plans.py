@@ -28,7 +28,7 @@ from loading.datasets.tables import (
 from loading.partition_keys import segment_key
 from loading.slices.commit import STORAGE_ERRORS, Loaded, Planned, empty_slice
 from loading.slices.load_slice import Loader, failures_as_outcomes, staged
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import slice_of
 from warehouse.lake.tables import ROW_KEY, Table
 from warehouse.load.commit import Guard

@@ -12,7 +12,7 @@ from campus.plan.units import SliceQuery
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
 from campus.sources.gathered import Collector
 from campus.sources.slice import read_slice
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.tables import values
 from warehouse.load.logs.load_log import schools_loaded

@@ -12,7 +12,7 @@ from loading.partition_keys import (
     partition_key,
     semesters_by_school,
 )
-from loading.run_results import RunResults
+from loading.slices.commit import RunResults
 
 
 @dataclass

@@ -8,7 +8,7 @@ from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.datasets.plans import plan_datasets
 from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools

@@ -22,14 +22,21 @@ from campus.reports.metadata import changed_fields, read_report
 from campus.reports.records import read_records
 from campus.reports.selection import ReportRequest, ReportSelectionError
 from campus.sources.gathered import Collector
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.reports.plans import error_lines, requests_of
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, selections_of, table_of
-from loading.run_results import Report, RunResults
-from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import Stage, open_stage
+from loading.slices.commit import (
+    STORAGE_ERRORS,
+    Loaded,
+    Report,
+    RunResults,
+    commit_slice,
+    fail_slice,
+    guard_of,
+    reading_of,
+)
+from loading.slices.stage import SliceContext, Stage, open_stage
 from loading.tables import TABLES
 from loading.threads import in_thread
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table

@@ -19,7 +19,7 @@ from campus.reports.selection import (
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.slices.commit import Loaded, Planned, retire_slice
 from loading.slices.load_slice import Loader, failures_as_outcomes, staged
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
 from warehouse.load.logs.load_log import last_in_vain

@@ -1,7 +1,8 @@
-"""Commits a slice to the lake, logs the load and returns its outcome."""
+"""Commits a slice to the lake, logs the load and returns its outcome; words about what failed."""
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import duckdb
@@ -9,10 +10,10 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from campus.account import Account, Tally
+from campus.http.errors import PlatformUnavailable
 from campus.registry import ResourceSpec
 from loading.forgotten import without_forgotten
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import open_stage
+from loading.slices.stage import SliceContext, open_stage
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard, Outcome, SliceError, balance, commit
 from warehouse.load.history.change_log import record_changes
@@ -148,3 +149,60 @@ def in_words(failed: Sequence[Loaded]) -> str:
     for loaded in failed:
         slices_by_reason.setdefault(loaded.message, []).append(f"{loaded.spec.name} {loaded.slice}")
     return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())
+
+
+# A message that lists more ids than this is read by nobody.
+IDS_SHOWN = 20
+# Replaces the id in a reason that many ids share.
+ID = "{id}"
+IN_PATH, NUMBER = re.compile("/(?P<id>[^/ :]+)"), re.compile(r"(?P<id>\d+)")
+
+
+def failures(unit: str, failed: Mapping[int | str, str]) -> tuple[str, ...]:
+    """One sentence for each reason, with the ids that failed for this reason.
+
+    Args:
+        unit: What the ids are of, such as "class".
+        failed: The reason of each id. Reasons that differ only by the id count as one reason."""
+    groups: dict[str, dict[str, str]] = {}
+    ids = {str(id) for id in failed}
+    for id, reason in failed.items():
+        groups.setdefault(_without_ids(reason, ids), {})[str(id)] = reason
+    return tuple(
+        f"{unit} {_listed([*group])}: {reason if len(group) > 1 else next(iter(group.values()))}"
+        for reason, group in groups.items()
+    )
+
+
+def _without_ids(reason: str, ids: Set[str]) -> str:
+    """A reason with {id} for these ids, in the path of the request and in the platform's own words."""
+
+    def put(match: re.Match[str]) -> str:
+        return match[0].replace(match["id"], ID) if match["id"] in ids else match[0]
+
+    request, says, words = reason.partition("says: ")
+    return IN_PATH.sub(put, request) + says + NUMBER.sub(put, words)
+
+
+def _listed(ids: list[str]) -> str:
+    rest = len(ids) - IDS_SHOWN
+    return ", ".join(ids[:IDS_SHOWN]) + (f" and {rest} more ({len(ids)} in all)" if rest > 0 else "")
+
+
+#: Takes a slice as soon as it is committed, with its partitions, and metadata beside its counts.
+Report = Callable[[Loaded, Iterable[str], Mapping[str, str | int]], None]
+
+
+@dataclass
+class RunResults:
+    """The loaded slices of a run, and the reasons why other slices could not be loaded."""
+
+    loaded: list[Loaded] = field(default_factory=list)
+    #: Messages about what failed beside slices.
+    problems: list[str] = field(default_factory=list)
+    #: Why schools, or all schools, were read no further.
+    halts: list[PlatformUnavailable] = field(default_factory=list)
+
+    def is_halted(self, school_id: int) -> bool:
+        """Whether a school is read no further."""
+        return any(halt.concerns(school_id) for halt in self.halts)

@@ -26,14 +26,13 @@ from loading.slices.commit import (
     commit_slice,
     confirm_slice,
     fail_slice,
+    failures,
     guard_of,
     reading_of,
 )
-from loading.slices.failure_messages import failures
 from loading.slices.read_changes import read_changes, since_of, staging_context
 from loading.slices.retained_rows import retained_rows
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import Stage, open_stage
+from loading.slices.stage import SliceContext, Stage, open_stage
 from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.parquet import GROUP_BYTES

@@ -16,8 +16,7 @@ from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Collector
 from campus.sources.slice import count, read_slice
-from loading.slices.slice_context import SliceContext
-from loading.slices.stage import Stage
+from loading.slices.stage import SliceContext, Stage
 from loading.threads import in_thread
 from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.watermark import MergePreview, live_rows, preview_merge, watermark

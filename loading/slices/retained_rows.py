@@ -5,7 +5,7 @@ from collections.abc import Collection
 from campus.plan.modes import MODES, parents_of
 from campus.registry import RESOURCES, ResourceSpec
 from loading.forgotten import forgotten_ids
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import TABLES, values
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice

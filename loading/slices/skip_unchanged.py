@@ -22,7 +22,7 @@ from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
 from loading.connection.runtime import Runtime
-from loading.slices.slice_context import SliceContext
+from loading.slices.stage import SliceContext
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT

@@ -1,18 +1,38 @@
-"""Stages the rows of a slice until their commit, in the shape of the lake's table."""
+"""A slice in its run, and the stage of its rows until their commit, in the shape of the lake's table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Self
 
 import pyarrow as pa
 
-from campus.registry import RESOURCES
+from campus.registry import RESOURCES, ResourceSpec
+from loading.connection.runtime import Runtime
 from loading.forgotten import rewrite_of
-from loading.slices.slice_context import SliceContext
-from loading.tables import lake_table
+from loading.tables import TABLES, lake_table
 from warehouse.lake.parquet import GROUP_BYTES
+from warehouse.lake.tables import Slice, Table
 from warehouse.load.schema_evolution import Evolved, evolve
+from warehouse.load.slice_reading import Cause
 from warehouse.load.stage import StageWriter
+
+
+@dataclass(frozen=True)
+class SliceContext:
+    """A slice of a resource in one run."""
+
+    runtime: Runtime
+    cause: Cause
+    spec: ResourceSpec
+    slice: Slice
+    #: The lake's table that stores the rows.
+    table: Table
+
+    @classmethod
+    def of(cls, runtime: Runtime, cause: Cause, spec: ResourceSpec, slice: Slice) -> Self:
+        """A slice of the registry's table."""
+        return cls(runtime, cause, spec, slice, TABLES[spec.name])
 
 
 @dataclass(frozen=True)

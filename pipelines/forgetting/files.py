@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exports.extracts.write import SUFFIX, is_extract
 from exports.site.folders import site_folder
-from loading.connection.outage import NOTE
+from loading.connection.connected import NOTE
 from pipelines.assistant.log import FOLDER as ASSISTANT
 from pipelines.notices.notice import SENT_FILE
 from pipelines.ui.supervisor import FOLDER as UI

@@ -15,7 +15,7 @@ from assets.publication.models import PUBLISHED
 from assets.shared.dagster_private import show_on_timeline
 from assets.shared.load_kind import is_halted
 from campus.http.events import Event
-from loading.connection.capabilities import forget_capabilities
+from loading.connection.connected import forget_capabilities
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from loading.partition_keys import NO_SCHOOL, school_of
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH

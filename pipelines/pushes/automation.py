@@ -12,7 +12,7 @@ from assets.shared.dagster_private import AssetJob
 from assets.shared.load_kind import platform_runtime
 from assets.shared.run_retention import ENDED
 from campus.registry import BASE_DATA
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, open_inbox

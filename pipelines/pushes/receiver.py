@@ -13,9 +13,7 @@ from functools import partial
 
 import h11
 
-from campus.push.exact_json import NotJson, parse
-from campus.push.message import Malformed, Push, parse_push, unix_time
-from campus.push.signature import is_signed
+from campus.push.message import Malformed, NotJson, Push, is_signed, parse, parse_push, unix_time
 from loading.pushes.inbox import Inbox, InboxFull, open_inbox
 from pipelines.pushes.admission import Admission, NoRoom
 from pipelines.pushes.connections import Answer, BodyCutOff, BodyTooLong, Connections, ReadBody

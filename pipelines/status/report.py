@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from campus.registry import ATTENDANCE, BASE_DATA, INPUTS, REPORT_METADATA, SCHOOLS, V1_DATA
-from loading.connection.outage import NOTE, is_refused, known_since
+from loading.connection.connected import NOTE, is_refused, known_since
 from loading.names import school_names
 from loading.pushes.inbox import inbox_path, open_inbox
 from pipelines.forgetting.account import unproven

@@ -75,8 +75,7 @@ READERS_OF_OTHERS = (
 #: Their modules that open files themselves, and the reason.
 OPENERS = {
     "campus/files/table_file.py": "a workbook in memory",
-    "loading/connection/capabilities.py": "a note of the home",
-    "loading/connection/outage.py": "a note of the home",
+    "loading/connection/connected.py": "a note of the home",
     "pipelines/cli/actions/inputs.py": "writes a new template",
     "pipelines/deliveries/mails.py": "attaches workbooks of the home",
     "pipelines/settings/origin.py": "a note of the home",

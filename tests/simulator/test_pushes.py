@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from campus.push.exact_json import parse
-from campus.push.message import parse_push
-from campus.push.signature import is_signed
+from campus.push.message import is_signed, parse, parse_push
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.pushes.names import resources_named
 from simulator.process import running

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campus.files.table_file import ERRORS, TableError, TableFile, lines_of, table_of
-from campus.inputs.interventions import HEADINGS, Student, Students, read_lines
+from campus.inputs.interventions import HEADINGS, Student, Students, lines_of_list, read_lines
 from campus.inputs.readers import HEADINGS as READER_HEADINGS
 from campus.inputs.readers import read_addresses
-from campus.inputs.warning_list import lines_of_list
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.thresholds import ThresholdsWrong, read_own

@@ -22,9 +22,8 @@ from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Collector, Gathered
-from campus.sources.pages import read_pages
+from campus.sources.pages import SourceContext, read_pages
 from campus.sources.slice import read_slice
-from campus.sources.source import SourceContext
 from writeback.roster.fields import SECRET, STANDARD
 
 USERS = RESOURCES["v1_users"]

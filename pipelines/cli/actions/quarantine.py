@@ -9,7 +9,7 @@ from campus.contracts.fields import fields
 from campus.http.errors import PlatformUnavailable
 from campus.registry import INPUTS, RESOURCES
 from campus.selections import nearest
-from loading.connection.outage import connected
+from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.quarantine import Replayed, by_slice, replay
 from loading.tables import TABLES

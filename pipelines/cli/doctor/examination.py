@@ -7,7 +7,7 @@ from pathlib import Path
 
 from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
-from loading.connection.capabilities import forget_capabilities, read_capabilities
+from loading.connection.connected import forget_capabilities, read_capabilities
 from loading.discovery.listing import MAX_IDS
 from pipelines.cli.doctor.home import (
     examine_files,

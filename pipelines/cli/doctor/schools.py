@@ -15,7 +15,7 @@ from campus.datasets.selection import Selection, SelectionError, selected_names,
 from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.page import batch_schema
-from campus.fetch.prefix import PREFIXES
+from campus.fetch.answers import PREFIXES
 from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import ASK_OPERATOR, CampusError, PlatformUnavailable, permission_advice

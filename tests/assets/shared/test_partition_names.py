@@ -3,7 +3,7 @@
 import pytest
 
 from assets.shared.markdown import table
-from assets.shared.partition_names import MAX_ROWS, partitions_table
+from assets.shared.partitions import MAX_ROWS, partitions_table
 from loading.names import Names
 
 NAMES = Names({101: "启明实验学校"}, {(101, 20): "2024-2025学年上学期"}, {(101, 7): "v1 上学期"})

@@ -19,7 +19,7 @@ from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source
 from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of
-from campus.fetch.prefix import PREFIXES
+from campus.fetch.answers import PREFIXES
 from campus.fetch.reader import Reader
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer

@@ -25,7 +25,7 @@ from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
-from campus.fetch.emptiness import confirmed
+from campus.fetch.answers import confirmed
 from campus.fetch.reader import AnswerRequest, Reader, Readings, drive_readings
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from campus.contracts.inputs import Intervention
 from campus.files.table_file import TableError, table_of
-from campus.inputs.interventions import LONGEST_TEXT, Line, Student, Students, gather, line_of, read_lines
-from campus.inputs.warning_list import lines_of_list
+from campus.inputs.interventions import (
+    LONGEST_TEXT,
+    Line,
+    Student,
+    Students,
+    gather,
+    line_of,
+    lines_of_list,
+    read_lines,
+)
 from campus.sources.gathered import Gathered
 
 TODAY = date(2026, 11, 27)

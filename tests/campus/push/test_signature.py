@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.push.exact_json import NotJson, compact, parse
-from campus.push.message import Malformed, parse_push
-from campus.push.signature import is_signed, signed_texts
+from campus.push.message import Malformed, NotJson, compact, is_signed, parse, parse_push, signed_texts
 from tests.kits.pushes.signing import TOKEN, hex_hmac
 
 # What is signed is written out by hand: nonce and timestamp beneath the body, keys sorted at every depth,

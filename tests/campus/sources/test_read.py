@@ -15,7 +15,7 @@ from campus.account import BadRow, Drift
 from campus.decoding.page import batch_schema
 from campus.http.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
 from campus.http.events import Event
-from campus.plan.members import NO_CLASS
+from campus.plan.modes import NO_CLASS
 from campus.plan.units import MAX_IDS_LENGTH, SliceQuery, id_batches
 from campus.registry import RESOURCES
 from campus.sources.units import GIVE_UP_AFTER

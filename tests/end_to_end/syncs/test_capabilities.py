@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from campus.capabilities import Capabilities, Findings, Rejection
-from loading.connection import capabilities as kept
-from loading.connection.capabilities import NAME, forget_capabilities, keep_capabilities, read_capabilities
+from loading.connection import connected as kept
+from loading.connection.connected import NAME, forget_capabilities, keep_capabilities, read_capabilities
 from tests.kits.programs.command_line import campus
 from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import World

@@ -6,8 +6,7 @@ import dagster as dg
 
 from assets.shared.load_kind import raise_failed
 from campus.registry import RESOURCES
-from loading.run_results import RunResults
-from loading.slices.commit import Loaded
+from loading.slices.commit import Loaded, RunResults
 from warehouse.lake.tables import Slice
 
 

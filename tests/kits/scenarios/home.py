@@ -10,7 +10,7 @@ import httpx
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from loading.connection.capabilities import forget_capabilities
+from loading.connection.connected import forget_capabilities
 from loading.tables import TABLES
 from pipelines.settings.options import DatasetOptions
 from tests.kits.scenarios.scenario import Change, Night, Scenario

@@ -1,6 +1,6 @@
 """What failed of a slice, in sentences: one for each reason, however many it was."""
 
-from loading.slices.failure_messages import failures
+from loading.slices.commit import failures
 
 SAID = "GET /api/v1/students/{}/transcripts for school 101: status 500, the platform says: no {} here."
 

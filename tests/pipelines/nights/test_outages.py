@@ -12,7 +12,7 @@ import pytest
 
 from assets.shared.load_kind import HALTED_TAG, SLICES_FAILED, is_halted
 from assets.shared.partitions import ATTENDANCE_WEEKS, PARTITIONS, SCHOOL_SEMESTERS
-from loading.connection.outage import KNOWN_FOR, NOTE, known_since
+from loading.connection.connected import KNOWN_FOR, NOTE, known_since
 from loading.partition_keys import week_key
 from loading.tables import TABLES
 from pipelines.cli.terminal.verdict import verdict

@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr
 
-from loading.connection.outage import NOTE
+from loading.connection.connected import NOTE
 from pipelines.cli.actions.notify import NO_RECIPIENT, run_notify
 from pipelines.notices.automation import MORNING, STATUS, morning_definitions
 from pipelines.notices.channels import FORMS, NotSent, mail, post

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from assets.exports import _metadata
 from assets.shared import markdown
-from assets.shared.partition_names import partitions_table
+from assets.shared.partitions import partitions_table
 from exports.export import Written
 from loading.names import Names
 from pipelines.notices.automation import metadata_of

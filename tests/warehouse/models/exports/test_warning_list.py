@@ -7,7 +7,7 @@ import openpyxl
 import pytest
 
 from campus.files.table_file import named_file, table_in
-from campus.inputs.warning_list import NOTE, TALK_DATE, lines_of_list
+from campus.inputs.interventions import NOTE, TALK_DATE, lines_of_list
 from exports.export import Options, Written, export
 from exports.spreadsheet.sheets import LANGUAGES, Language
 from tests.kits.exports.spreadsheets import filtered

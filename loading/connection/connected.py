@@ -1,4 +1,4 @@
-"""The connection of a run, and its note on an outage for the next runs.
+"""The connection of a run, its note on an outage, and the platform's capabilities for the next runs.
 
 A run waits half a minute for a silent platform, since a restart takes less. The runs of twenty schools would
 each wait. So the first run leaves a note, and the runs after it try twice and end.
@@ -13,8 +13,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loading.connection.capabilities import keep_capabilities, read_capabilities
+import msgspec
+from msgspec.structs import replace
+
 from warehouse.files import write_text
+from warehouse.load.logs.load_log import now
 
 if TYPE_CHECKING:
     from campus.http.client import Client
@@ -80,3 +83,57 @@ def _leave_note(note: Path, address: str, client: Client) -> None:
         write_text(note, json.dumps(content))
     elif health.last_answer > 0:
         note.unlink(missing_ok=True)
+
+
+if TYPE_CHECKING:
+    from campus.capabilities import Capabilities, Findings
+
+NAME = "capabilities.json"
+
+
+def read_capabilities(home: Path, base_url: str) -> tuple[Capabilities, Findings]:
+    """The capabilities that earlier runs of this home have discovered, and the stored findings. Outdated
+    findings count as none."""
+    from campus.capabilities import Capabilities, Findings
+
+    findings = _findings(home, base_url) or Findings(base_url, now().date())
+    return Capabilities.of(findings, now().date()), findings
+
+
+def keep_capabilities(home: Path, capabilities: Capabilities, before: Findings) -> None:
+    """Store the findings of a run, merged with findings that other runs have stored meanwhile.
+
+    Args:
+        before: The findings at the start of the run. They are not stored again if they were forgotten or
+            outdated since."""
+    from campus.capabilities import Findings
+
+    today = now().date()
+    stored = _findings(home, before.base_url)
+    merged = stored or Findings(before.base_url, today)
+    unchanged = merged
+    if capabilities.page_size != before.page_size:
+        merged = replace(merged, page_size=capabilities.page_size)
+    if capabilities.prefix != before.prefix:
+        merged = replace(merged, prefix=capabilities.prefix)
+    merged = replace(merged, rejected=merged.rejected | (capabilities.lasting - before.rejected))
+    if capabilities.confirmation.contradicted > int(before.contradicted_on == today):
+        merged = replace(merged, contradicted_on=today)
+    if merged != unchanged:
+        write_text(home / NAME, msgspec.json.encode(merged, order="sorted").decode())
+
+
+def forget_capabilities(home: Path) -> None:
+    """Let the next run discover all capabilities again."""
+    (home / NAME).unlink(missing_ok=True)
+
+
+def _findings(home: Path, base_url: str) -> Findings | None:
+    from campus.capabilities import Findings
+
+    try:
+        findings = msgspec.json.decode((home / NAME).read_bytes(), type=Findings)
+    except (OSError, msgspec.DecodeError):
+        # An unreadable file counts as no findings, so that the run discovers the capabilities again.
+        return None
+    return findings if findings.is_valid(base_url, now().date()) else None
