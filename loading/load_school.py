@@ -46,8 +46,8 @@ from warehouse.load.slice_reading import Cause, RequestedRows
 SEMESTERS_AT_A_TIME = 2
 NOT_REQUESTED = "not asked for, since what it is asked with could not be loaded"
 
-#: A job with its outcomes.
-Ended = tuple[SliceJob, list[Loaded]]
+#: A job with its outcomes. None: the platform could not be asked further.
+Ended = tuple[SliceJob, list[Loaded] | None]
 #: Jobs one after the other: yields a job, and receives its outcomes.
 Line = Generator[SliceJob, list[Loaded], None]
 #: Jobs side by side: yields the jobs that start now, and receives one that has ended.
@@ -61,8 +61,8 @@ async def load_schools(
     names: Collection[str],
     report: Report,
 ) -> RunResults:
-    """Load resources of schools, one school after the other. Where the platform cannot be asked further, the
-    slices in progress end, and the school halts.
+    """Load resources of schools, one school after the other. A school halts where the platform cannot be
+    asked further; the semester beside it goes on as far as it comes.
 
     Args:
         semesters_of: The semesters of each school.
@@ -85,17 +85,15 @@ async def load_schools(
                         task.add_done_callback(finished.put_nowait)
                         in_flight[task] = job
                     task = await finished.get()
-                    job, jobs = in_flight.pop(task), ()
+                    job, loaded = in_flight.pop(task), None
                     try:
                         loaded = task.result()
                     except PlatformUnavailable as error:
                         halt = halt or error
-                        continue
-                    run.loaded += loaded
-                    for result in loaded:
+                    for result in loaded or ():
+                        run.loaded.append(result)
                         report(result, partitions_of(result.slice, semesters), {})
-                    if halt is None:
-                        jobs = _next_jobs(plan, (job, loaded))
+                    jobs = _next_jobs(plan, (job, loaded))
             finally:
                 await cancel(in_flight)
             if halt is not None:
@@ -142,7 +140,8 @@ def plan_school(
         client_id=runtime.client.client_id,
     )
     of_school = [spec for spec in selected if spec.sliced_by == "school"]
-    yield from _side_by_side([_plan_in_order(loader, query, of_school)], 1)
+    if (yield from side_by_side([_plan_in_order(loader, query, of_school)], 1)):
+        return
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     skipping_last = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
     today = loader.cause.started_at.date()
@@ -153,23 +152,30 @@ def plan_school(
         of_one = replace(query, semester_id=semester_id)
         return _plan_in_order(loader, of_one, skipping_last if skips else of_semester, skips=skips)
 
-    yield from _side_by_side(map(plan_semester, semesters), SEMESTERS_AT_A_TIME)
+    yield from side_by_side(map(plan_semester, semesters), SEMESTERS_AT_A_TIME)
 
 
-def _side_by_side(lines: Iterable[Line], most: int) -> Plan:
-    """The jobs of several lines, with one job of each of `most` lines at a time."""
+def side_by_side(lines: Iterable[Line], most: int) -> Generator[Sequence[SliceJob], Ended, bool]:
+    """The jobs of several lines, with one job of each of `most` lines at a time.
+
+    A line whose job was halted ends, and no further line begins. Returns whether that happened."""
     waiting, running = deque(lines), dict[SliceJob, Line]()
+    is_halted = False
     jobs: list[SliceJob] = []
     while True:
-        while waiting and len(running) < most:
+        while waiting and len(running) < most and not is_halted:
             line = waiting.popleft()
             if (job := next(line, None)) is not None:
                 running[job] = line
                 jobs.append(job)
         if not running:
-            return
+            return is_halted
         ended, loaded = yield jobs
         line, jobs = running.pop(ended), []
+        if loaded is None:
+            is_halted = True
+            line.close()
+            continue
         try:
             job = line.send(loaded)
         except StopIteration:

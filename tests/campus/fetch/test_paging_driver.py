@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from campus.fetch.collection import drive
-from campus.http.errors import Refused, UnexpectedAnswer
+from campus.http.errors import PlatformUnavailable, Refused, UnexpectedAnswer
 from campus.http.request import Pagination
 from campus.paging import Outcome, PageRequest, PageSeen, Paging, page_by_number
 from tests.kits.platforms.listings import REFUSED
@@ -149,6 +149,22 @@ def test_an_error_of_the_paging_ends_the_reading_and_cancels(requests: tuple[Pag
         platform = Platform({A: UnexpectedAnswer("no list.")})
         platform.may_answer[A].set()
         with pytest.raises(UnexpectedAnswer, match="no list"):
+            await drive(paging(), platform.fetch)
+        assert platform.cancelled == [*requests[1:]]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("requests", [(A,), (A, B, C)])
+def test_a_halt_is_no_answer_to_the_paging(requests: tuple[PageRequest, ...]) -> None:
+    def paging() -> Paging:
+        yield requests
+        raise AssertionError("no answer was expected")
+
+    async def go() -> None:
+        platform = Platform({A: PlatformUnavailable("it is down.")})
+        platform.may_answer[A].set()
+        with pytest.raises(PlatformUnavailable, match="down"):
             await drive(paging(), platform.fetch)
         assert platform.cancelled == [*requests[1:]]
 
