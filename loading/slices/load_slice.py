@@ -142,23 +142,23 @@ class Loader:
         with failures_as_outcomes(job.contexts, loaded):
             if job.changes_first:
                 loaded += await self._load_changes(job, tally)
-            if loaded:
-                return loaded
-            with staged(job.contexts, tally) as slices:
-                collectors = [staged_slice.collector for staged_slice in slices]
-                source = slice_source(self.client, job.query, collectors, job.named)
-                try:
-                    units = await drive_readings(source.reader, source.units)
-                    await read_units(source.reader, units, source.rows_of, source.sink)
-                except Refused:
-                    if not job.or_all:
-                        raise
-                else:
-                    loaded += await self.commit(slices, job.requested, follows=job.follows)
+            # Where the platform refuses to name rows, the list of all rows has them, too.
+            attempts = [job.named, None] if job.or_all else [job.named]
+            while attempts and not loaded:
+                named = attempts.pop(0)
+                with staged(job.contexts, tally) as slices:
+                    collectors = [staged_slice.collector for staged_slice in slices]
+                    source = slice_source(self.client, job.query, collectors, named)
+                    try:
+                        units = await drive_readings(source.reader, source.units)
+                        await read_units(source.reader, units, source.rows_of, source.sink)
+                    except Refused:
+                        if not attempts:
+                            raise
+                        continue
+                    outcomes = await self.commit(slices, job.requested, follows=job.follows)
                     row_ids = frozenset(source.sink.row_ids)
-                    return [replace(result, row_ids=row_ids) for result in loaded] if row_ids else loaded
-            # The list of all rows has those that were named, too.
-            return await self.load_slice(replace(job, named=None, or_all=False))
+                    loaded += [replace(result, row_ids=row_ids) for result in outcomes]
         return loaded
 
     async def commit(

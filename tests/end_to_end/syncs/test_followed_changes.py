@@ -270,16 +270,20 @@ def test_a_class_that_many_have_left_is_read_by_its_sessions(make_world: Callabl
     assert 0 < students < 8
 
 
+@pytest.mark.parametrize("reading", [{"ignored": ["id_in"]}, {"unlisted": "422"}])
 def test_a_platform_without_the_filter_by_id_is_asked_for_all_classes(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], reading: dict[str, Any]
 ) -> None:
-    world = make_world("small", unknown_ids="404", ignored=["id_in"])
+    world = make_world("small", unknown_ids="404", **reading)
     assert world.load().problems == []
     hand = Hand(world)
     first, *_ = hand.classes(10101)
     hand.leave(hand.members[first][0])
-    assert world.load().problems == []
+    load = world.load()
+    assert load.problems == []
     assert differences(world) == {}
+    statuses = [row["status"] for row in load.log if row["resource"] == "classes"]
+    assert statuses and set(statuses) == {"ok"}
 
 
 @pytest.mark.slow
