@@ -108,6 +108,8 @@ async def drive_readings(reader: Reader, readings: Readings[T]) -> T:
                 reading = readings.throw(error)
             else:
                 reading = readings.send(rows)
+                # The generator has the rows now: the next reading may take long.
+                del rows
     except StopIteration as end:
         result: T = end.value
         return result

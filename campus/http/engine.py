@@ -234,7 +234,8 @@ def engine_fault(error: Exception) -> Exception:
         return BrokenAnswer(f"a damaged compressed body ({error})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL) or CERTIFICATE_FAILURE in str(error):
         return Unusable(str(error))
-    kind, text = next(row[2:] for row in ERRORS if isinstance(error, row[1]))
+    lost = (TransportFault, "a lost connection")
+    kind, text = next((row[2:] for row in ERRORS if isinstance(error, row[1])), lost)
     if kind is NoConnection and _is_unknown_host(error):
         kind = UnknownHost
     return kind(f"{text} ({error})" if str(error) else text)

@@ -40,7 +40,7 @@ from campus.http.errors import (
     refusal,
 )
 from campus.http.events import Event, Listener
-from campus.http.request import Answer, Request, Response
+from campus.http.request import Answer, Pagination, Request, Response
 from campus.http.retry import THROTTLED, TOO_MANY, Health, backoff, fault_of, http_date, requested_pause
 
 T = TypeVar("T")
@@ -253,9 +253,11 @@ class Exchange:
             if reason is None:
                 try:
                     if executor is None:
-                        return Answer(decode(response.body), response)
-                    decoding = asyncio.get_running_loop().run_in_executor(executor, decode, response.body)
-                    return Answer(await decoding, response)
+                        value = decode(response.body)
+                    else:
+                        loop = asyncio.get_running_loop()
+                        value = await loop.run_in_executor(executor, decode, response.body)
+                    return Answer(value, response.status, Pagination.of(response.headers))
                 except TornBody as torn:
                     reason = RetryReason(f"a torn or invalid body ({torn})")
                 except UnexpectedAnswer as error:

@@ -79,15 +79,12 @@ class Pagination:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A response with its decoded body."""
+    """The decoded body of a response, with what came beside it."""
 
     value: T
-    response: Response = field(repr=False)
-
-    @property
-    def pagination(self) -> Pagination | None:
-        """The pagination headers that came with the body; None: there are none."""
-        return Pagination.of(self.response.headers)
+    status: int
+    #: None: the response had no such headers.
+    pagination: Pagination | None
 
 
 def _count(text: str) -> int | None:

@@ -96,6 +96,7 @@ class SemesterLoader:
             students, groups = self._progress("students beside the sessions"), [[week] for week in plan.weeks]
             self._plan, cross_check = await read_cross_check(self._reader(students), plan, students)
         for numbers in groups:
+            outcomes: list[Loaded] = []
             with self._open(numbers, students.account) as opened:
                 weeks = [week for week, _ in opened]
                 try:
@@ -104,12 +105,13 @@ class SemesterLoader:
                     else:
                         scope = await self._read_by_sessions(weeks[0], students, cross_check)
                 except (CampusError, *STORAGE_ERRORS) as error:
-                    for slice_ in chain.from_iterable(slices for _, slices in opened):
-                        yield self._described(fail_slice(slice_.stage.context, str(error)))
+                    slices_read = chain.from_iterable(slices for _, slices in opened)
+                    outcomes += [fail_slice(slice_.stage.context, str(error)) for slice_ in slices_read]
                 else:
                     for week, slices in opened:
-                        for loaded in await in_thread(self._commit, week, slices, scope):
-                            yield self._described(loaded)
+                        outcomes += await in_thread(self._commit, week, slices, scope)
+            for loaded in outcomes:
+                yield self._described(loaded)
         if refused := len(self._semester.refusals.unrecorded):
             self._report(
                 "note",

@@ -81,8 +81,7 @@ class Writer:
                 return Written(0, seen, lost=True)
             else:
                 whole = write.whole is not None and write.operation.name in self._methods
-                status = answer.response.status
-                return Written(status, answer.value, lost=lost is not None, whole=whole)
+                return Written(answer.status, answer.value, lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))

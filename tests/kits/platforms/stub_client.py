@@ -16,7 +16,7 @@ from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Event
-from campus.http.request import Response
+from campus.http.request import Answer, Pagination, Response
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
 from campus.sources.gathered import Collector
@@ -61,13 +61,12 @@ class Exchange:
         self.request = f"GET {path}"
         self._respond = partial(platform.respond, path, params)
 
-    async def decoded(
-        self, decode: Callable[[bytes], T], executor: Executor | None = None
-    ) -> tuple[Response, T]:
+    async def decoded(self, decode: Callable[[bytes], T], executor: Executor | None = None) -> Answer[T]:
         await asyncio.sleep(0)
         response = self._respond()
         try:
-            return response, decode(response.body)
+            value = decode(response.body)
+            return Answer(value, response.status, Pagination.of(response.headers))
         except TornBody as torn:
             raise TornBody(f"a torn or invalid body ({torn})") from None
         except UnexpectedAnswer as error:
