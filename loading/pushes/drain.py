@@ -13,7 +13,7 @@ from loading.connection.runtime import Runtime
 from loading.pushes.forgotten_keys import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
-from loading.pushes.reader import Read, read_slice, read_targets
+from loading.pushes.reader import Read, read_targets, read_whole_slice
 from loading.pushes.targets import PEOPLE, current_semester, resolver, row_id, stored_ids
 from loading.slices.commit import STORAGE_ERRORS
 from loading.slices.load_slice import Loader
@@ -183,7 +183,7 @@ async def _read_slice(
     if pause > 0:
         result.pauses |= {event.seq: pause for event in events}
         return
-    read = await read_slice(loader, spec, drain.school_id)
+    read = await read_whole_slice(loader, spec, drain.school_id)
     result.changed_rows += read.changed_rows
     _report(drain, read, "the slice")
     if read.problem:

@@ -29,12 +29,14 @@ MARGIN = 3600.0
 
 def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> None:
     """Record of each loaded slice how many rows changed, and how many of them no push announced."""
-    if not inbox_path(runtime.home).exists():
+    pushable = [
+        result for result in loaded if result.status in ("ok", "warning") and result.spec.name in PUSHABLE
+    ]
+    if not pushable or not inbox_path(runtime.home).exists():
         return
     with open_inbox(runtime.home) as inbox:
-        for result in loaded:
-            if result.status in ("ok", "warning") and result.spec.name in PUSHABLE:
-                _measure(runtime, cause, inbox, result)
+        for result in pushable:
+            _measure(runtime, cause, inbox, result)
 
 
 def miss_rows(home: Path) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ async def read_targets(
     return Read(tuple(loaded), missing)
 
 
-async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read:
+async def read_whole_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read:
     """Read a whole slice: of the school, or of its current semester."""
     semester_id = current_semester(loader.runtime.lake, school_id)
     return Read(tuple(await load_school(loader, school_id, [spec], semester_id)))
