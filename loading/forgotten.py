@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from campus.account import BadRow
+from campus.account import BadRow, Drift
 from loading.connection.runtime import Runtime
 from warehouse.forgetting.forgotten import Matcher, matcher_of
 from warehouse.forgetting.retention import without_expired
@@ -49,18 +49,15 @@ def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: SliceRead
     matcher = matcher_of(lake, slice.school_id)
     if matcher is None:
         return reading
-    account = reading.account
+    account, drift = reading.account, Counter[Drift]()
+    for difference, rows in account.drift.items():
+        drift[replace(difference, sample=matcher.cleaned_words(difference.sample))] += rows
     return replace(
         reading,
         account=replace(
             account,
             bad=[_bad(matcher, table, bad) for bad in account.bad],
-            drift=Counter(
-                {
-                    replace(difference, sample=matcher.cleaned_words(difference.sample)): rows
-                    for difference, rows in account.drift.items()
-                }
-            ),
+            drift=drift,
         ),
         failures=tuple(map(matcher.cleaned_words, reading.failures)),
     )

@@ -170,8 +170,8 @@ async def _first_id(
     [key_field] = source.key_fields
     order = {**params, "sort": f"-{key_field}" if descending else key_field}
 
-    def ask(before: int) -> Readings[Sequence[bytes | Raw]]:
-        part = {"page": 1, "per_page": before} if before % 2 else {"paginated": 0, "limit": 1 + before}
+    def ask(repeats: int) -> Readings[Sequence[bytes | Raw]]:
+        part = {"page": 1, "per_page": repeats} if repeats % 2 else {"paginated": 0, "limit": 1 + repeats}
         return (yield from raw_records(source, {**order, **part})).value
 
     asking = confirmed(reader.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual)

@@ -97,9 +97,9 @@ async def _list(reader: Reader, prefix: str) -> tuple[list[bytes], Outcome]:
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-def _one_dataset(prefix: str, name: str, before: int) -> Readings[bytes]:
-    """The JSON object of one dataset. before: how many requests for the dataset came before."""
-    path, params = f"{prefix}{DATASETS.path}/{segment(name)}", repeated_params({}, V3_NAMES.page, before)
+def _one_dataset(prefix: str, name: str, repeats: int) -> Readings[bytes]:
+    """The JSON object of one dataset. repeats: how many requests for the dataset came before."""
+    path, params = f"{prefix}{DATASETS.path}/{segment(name)}", repeated_params({}, V3_NAMES.page, repeats)
     answer = yield AnswerRequest(path, params, _single_object)
     dataset: bytes = answer.value
     return dataset

@@ -247,8 +247,8 @@ async def count(reader: Reader, source: Source, span: Span | None) -> int | None
         [key_field] = source.key_fields
         bounds = {f"{key_field}_egt": span.first, f"{key_field}_elt": span.last}
 
-    def ask(before: int) -> Readings[Answer[Sequence[bytes | Raw]]]:
-        return (yield from raw_records(source, {**bounds, "page": 1, "per_page": 1 + before}))
+    def ask(repeats: int) -> Readings[Answer[Sequence[bytes | Raw]]]:
+        return (yield from raw_records(source, {**bounds, "page": 1, "per_page": 1 + repeats}))
 
     counting = confirmed(reader.capabilities, ask, lambda answer: not answer.value and not _total(answer))
     return _total(await drive_readings(reader, counting))

@@ -51,8 +51,8 @@ async def first_rows(reader: Reader, path: str, params: Mapping[str, str]) -> Se
 
     params: further parameters of the request. Raises CampusError."""
 
-    def ask(size: int, before: int) -> Readings[Sequence[bytes | Raw]]:
-        answer = yield AnswerRequest(path, {**params, "page": 1, "per_page": size - before}, raw_rows)
+    def ask(size: int, repeats: int) -> Readings[Sequence[bytes | Raw]]:
+        answer = yield AnswerRequest(path, {**params, "page": 1, "per_page": size - repeats}, raw_rows)
         rows: Sequence[bytes | Raw] = answer.value
         return rows
 

@@ -60,20 +60,17 @@ def page_by_number(
     keep_duplicates: bool = False,
     confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
-    smaller_sizes: Sequence[int] = SMALLER_SIZES,
 ) -> Paging:
     """Read a paged list: page 1, then all rows in one answer if they are not too many, else passes until
     proven.
 
-    per_page: rows to ask for. smaller_sizes: sizes to try after it where the platform rejects it, greatest
-    first. unpaged_limit: most rows to ask for in one answer. max_passes: passes over the pages before it
-    gives up on a proof. keep_duplicates: the rows have no key, so identical rows are different rows.
-    confirmation: of empty answers.
-    empty_is_unusual: an empty list is unusual here, so more answers must confirm it."""
-    proof = Proof(keep_duplicates=keep_duplicates, max_passes=max_passes)
+    per_page: rows to ask for; fewer where the platform rejects so many. unpaged_limit: most rows to ask for
+    in one answer. max_passes: passes over the pages before it gives up on a proof. keep_duplicates: the rows
+    have no key, so identical rows are different rows. confirmation: of empty answers. empty_is_unusual: an
+    empty list is unusual here, so more answers must confirm it."""
     confirmation = confirmation or Confirmation()
     return _NumberedList(
-        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, smaller_sizes, proof
+        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, max_passes=max_passes
     ).read()
 
 
@@ -93,10 +90,12 @@ def page_list(
     Args:
         capabilities: Of the platform; a rejection is noted there.
         kind: The path as the registry has it. A platform rejects the same parameters for all of its lists.
-        per_page, unpaged_limit, keep_duplicates, empty_is_unusual: See `page_by_number`."""
+        per_page: Rows to ask for.
+        unpaged_limit: Most rows to ask for in one answer.
+        keep_duplicates: The rows have no key, so identical rows are different rows.
+        empty_is_unusual: An empty list is unusual here, so more answers must confirm it."""
     smaller_sizes: Sequence[int] = SMALLER_SIZES
     while not capabilities.rejects(kind, names.page):
-        proof = Proof(keep_duplicates=keep_duplicates, max_passes=MAX_PASSES)
         numbered = _NumberedList(
             per_page,
             unpaged_limit,
@@ -105,7 +104,6 @@ def page_list(
             capabilities.confirmation,
             empty_is_unusual,
             smaller_sizes,
-            proof,
         )
         try:
             return (yield from numbered.read())
@@ -136,7 +134,8 @@ def page_unpaged_list(
     """Read a list that comes in one answer, and go on by page number where the answer is not everything.
 
     Every other request that is to confirm an empty answer asks for a small first page. Rows of that page only
-    show that the list is not empty. capabilities, kind, empty_is_unusual: see `page_list`."""
+    show that the list is not empty. capabilities: note a rejection of pages for lists of this kind, the path
+    as the registry has it."""
     confirmation, empty_answers = capabilities.confirmation, 0
     params: Params = ()
     for ordinal in count():
@@ -180,8 +179,10 @@ class _NumberedList:
     keep_duplicates: bool
     confirmation: Confirmation
     empty_is_unusual: bool
-    smaller_sizes: Sequence[int]
-    proof: Proof
+    # Sizes to try where the platform rejects the size, greatest first.
+    smaller_sizes: Sequence[int] = SMALLER_SIZES
+    max_passes: int = MAX_PASSES
+    proof: Proof = field(init=False)
     ordinals: Iterator[int] = field(default_factory=count)
     total: int | None = None
     has_pages: bool = False
@@ -190,6 +191,9 @@ class _NumberedList:
     empty_answers: int = 0
     # Repeated requests since one of them had rows.
     futile_repeats: int = 0
+
+    def __post_init__(self) -> None:
+        self.proof = Proof(keep_duplicates=self.keep_duplicates, max_passes=self.max_passes)
 
     def read(self) -> Paging:
         number, size = 1, self.page_size

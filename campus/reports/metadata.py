@@ -119,7 +119,7 @@ async def _list(
     reader: Reader, spec: ResourceSpec, prefix: str, report: str
 ) -> tuple[list[bytes | Raw], Outcome]:
     path = prefix + spec.path.format(report=segment(report))
-    paging = page_unpaged_list(reader.capabilities, spec.path)
+    paging = page_unpaged_list(reader.capabilities, prefix + spec.path)
     collection = Collection(path, {}, raw_rows, lambda rows: [bytes(row) for row in rows], paging)
     pages, outcome = await collection.read(reader)
     return [row for page in pages for row in page], outcome

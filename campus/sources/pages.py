@@ -1,4 +1,4 @@
-"""Reading all pages of one collection, so that each row counts once."""
+"""ReadPages all pages of one collection, so that each row counts once."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -34,7 +34,7 @@ class SourceContext:
 
 
 #: The pages whose rows count, and how the reading ended.
-Reading = tuple[list[Page[Any]], Outcome]
+ReadPages = tuple[list[Page[Any]], Outcome]
 
 
 def read_pages(context: SourceContext, unit: Unit) -> Readings[Gathered]:
@@ -95,7 +95,7 @@ def _collection(context: SourceContext, unit: Unit, *, keep_duplicates: bool) ->
     )
 
 
-def _gather(spec: ResourceSpec, reading: Reading, *, keep_duplicates: bool) -> Gathered:
+def _gather(spec: ResourceSpec, reading: ReadPages, *, keep_duplicates: bool) -> Gathered:
     """The rows of the pages that a reading has brought."""
     pages, outcome = reading
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)

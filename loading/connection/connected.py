@@ -20,10 +20,12 @@ from warehouse.files import write_text
 from warehouse.load.logs.load_log import now
 
 if TYPE_CHECKING:
+    from campus.capabilities import Capabilities, Findings
     from campus.http.client import Client
     from loading.connection.runtime import Runtime
 
 NOTE = "platform_outage.json"
+CAPABILITIES = "capabilities.json"
 #: Seconds for which a note counts. Later runs wait in full again.
 KNOWN_FOR = 600.0
 
@@ -85,12 +87,6 @@ def _leave_note(note: Path, address: str, client: Client) -> None:
         note.unlink(missing_ok=True)
 
 
-if TYPE_CHECKING:
-    from campus.capabilities import Capabilities, Findings
-
-NAME = "capabilities.json"
-
-
 def read_capabilities(home: Path, base_url: str) -> tuple[Capabilities, Findings]:
     """The capabilities that earlier runs of this home have discovered, and the stored findings. Outdated
     findings count as none."""
@@ -120,19 +116,19 @@ def keep_capabilities(home: Path, capabilities: Capabilities, before: Findings) 
     if capabilities.confirmation.contradicted > int(before.contradicted_on == today):
         merged = replace(merged, contradicted_on=today)
     if merged != unchanged:
-        write_text(home / NAME, msgspec.json.encode(merged, order="sorted").decode())
+        write_text(home / CAPABILITIES, msgspec.json.encode(merged, order="sorted").decode())
 
 
 def forget_capabilities(home: Path) -> None:
     """Let the next run discover all capabilities again."""
-    (home / NAME).unlink(missing_ok=True)
+    (home / CAPABILITIES).unlink(missing_ok=True)
 
 
 def _findings(home: Path, base_url: str) -> Findings | None:
     from campus.capabilities import Findings
 
     try:
-        findings = msgspec.json.decode((home / NAME).read_bytes(), type=Findings)
+        findings = msgspec.json.decode((home / CAPABILITIES).read_bytes(), type=Findings)
     except (OSError, msgspec.DecodeError):
         # An unreadable file counts as no findings, so that the run discovers the capabilities again.
         return None

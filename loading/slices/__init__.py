@@ -1,1 +1,1 @@
-"""Loads one slice: strategy, stage, commit."""
+"""Loads one slice: stage, read, commit."""

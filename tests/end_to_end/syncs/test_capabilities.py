@@ -9,7 +9,12 @@ import pytest
 
 from campus.capabilities import Capabilities, Findings, Rejection
 from loading.connection import connected as kept
-from loading.connection.connected import NAME, forget_capabilities, keep_capabilities, read_capabilities
+from loading.connection.connected import (
+    CAPABILITIES,
+    forget_capabilities,
+    keep_capabilities,
+    read_capabilities,
+)
 from tests.kits.programs.command_line import campus
 from tests.kits.programs.processes import environment_for
 from tests.kits.worlds.world import World
@@ -45,11 +50,11 @@ def test_findings_are_kept_for_their_platform(tmp_path: Path) -> None:
 def test_findings_of_earlier_versions_still_count(tmp_path: Path) -> None:
     today = now().date()
     stored = {"base_url": PLATFORM, "since": str(today), "page_size": 100, "doubted_on": str(today)}
-    (tmp_path / NAME).write_text(json.dumps(stored))
+    (tmp_path / CAPABILITIES).write_text(json.dumps(stored))
     capabilities = read(tmp_path)
     assert (capabilities.page_size, capabilities.confirmation.contradicted) == (100, 1)
     keep_capabilities(tmp_path, capabilities, read_capabilities(tmp_path, PLATFORM)[1])
-    assert json.loads((tmp_path / NAME).read_text()) == stored
+    assert json.loads((tmp_path / CAPABILITIES).read_text()) == stored
 
 
 def test_rejections_for_one_run_are_not_kept(tmp_path: Path) -> None:
@@ -109,7 +114,7 @@ def test_findings_are_outdated_after_a_week() -> None:
 
 @pytest.mark.parametrize("content", ["", "{", '{"rejected": 1}'])
 def test_a_damaged_file_is_no_finding(tmp_path: Path, content: str) -> None:
-    (tmp_path / NAME).write_text(content)
+    (tmp_path / CAPABILITIES).write_text(content)
     assert read(tmp_path) == Capabilities()
     keep(tmp_path, noted())
     assert read(tmp_path).page_size == 100

@@ -14,11 +14,11 @@ def reading_of(staged: StagedFile, began: datetime, sync: str = "night", **facts
     """A whole reading of the staged rows. `facts`: of it, its account and its cause."""
     account = {name: value for name, value in facts.items() if name in OF_ACCOUNT}
     cause = {name: value for name, value in facts.items() if name in OF_CAUSE}
-    rest = {name: value for name, value in facts.items() if name not in (*account, *cause)}
+    of_reading = {name: value for name, value in facts.items() if name not in (*account, *cause)}
     received = staged.rows + len(facts.get("bad", ()))
     return SliceReading(
         staged=staged,
         account=Account(**{"received": received, "server_total": None} | account),
         cause=Cause(**{"sync_id": sync, "run_id": f"run of {sync}", "started_at": began} | cause),
-        **rest,
+        **of_reading,
     )

@@ -99,7 +99,7 @@ def test_quality_shows_each_sync_once(lake: Lake, tmp_path: Path) -> None:
     published = tmp_path / "campus.duckdb"
     log = ask(published, 'SELECT sync_id, run_id, slice, "new", unchanged FROM quality.load_log ORDER BY 1')
     # What the first try did is told of the sync, though the second found nothing left to do.
-    assert log == [("night-0", "second try", "101:20", 1, 0), ("night-1", "run-1", "101:20", 0, 1)]
+    assert log == [("night-0", "second try", "101:20", 1, 0), ("night-1", "run of night-1", "101:20", 0, 1)]
     assert ask(published, "SELECT resource, slice, raw FROM quality.quarantine") == [
         ("marks", "101:20", '{"id": 9}')
     ]
