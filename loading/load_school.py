@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.fetch.collection import cancel
+from campus.fetch.collection import InFlight
 from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
@@ -68,23 +68,21 @@ async def load_schools(
         semesters_of: The semesters of each school.
         names: Of the resources.
         report: Takes each slice as soon as it is committed."""
-    run, finished = RunResults(), asyncio.Queue[asyncio.Task[list[Loaded]]]()
+    run = RunResults()
     specs = [spec for spec in RESOURCES.values() if spec.name in names]
     done = committed(runtime.lake, cause.sync_id, semesters_of)
     async with connected(runtime, [spec.scopes for spec in specs if spec.scopes]) as client:
         loader = Loader(runtime, client, cause, done)
         for school_id, semesters in semesters_of.items():
             plan = plan_school(loader, school_id, semesters, specs)
-            in_flight: dict[asyncio.Task[list[Loaded]], SliceJob] = {}
+            in_flight = InFlight[list[Loaded], SliceJob]()
             halt: PlatformUnavailable | None = None
             jobs = next(plan, ())
             try:
                 while jobs or in_flight:
                     for job in jobs:
-                        task = asyncio.create_task(loader.load_slice(job))
-                        task.add_done_callback(finished.put_nowait)
-                        in_flight[task] = job
-                    task = await finished.get()
+                        in_flight.add(asyncio.create_task(loader.load_slice(job)), job)
+                    task = await in_flight.ended.get()
                     job, loaded = in_flight.pop(task), None
                     try:
                         loaded = task.result()
@@ -95,7 +93,7 @@ async def load_schools(
                         report(result, partitions_of(result.slice, semesters), {})
                     jobs = _next_jobs(plan, (job, loaded))
             finally:
-                await cancel(in_flight)
+                await in_flight.cancel()
             if halt is not None:
                 run.halts.append(halt)
             if client.health.down:

@@ -9,7 +9,9 @@ from campus.fetch.reader import Reader
 from campus.http.errors import CampusError
 from campus.paging import Outcome, PageAnswer, PageRequest, PageSeen, Paging
 
+J = TypeVar("J")
 P = TypeVar("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,26 +56,20 @@ async def drive(
     Cancels the requests in flight when the paging returns or a request fails.
     Raises the error of a request after which the paging has no other way to ask, and any other error of
     `fetch_page`."""
-    in_flight: dict[asyncio.Task[PageSeen], PageRequest] = {}
-    finished: asyncio.Queue[asyncio.Task[PageSeen]] = asyncio.Queue()
+    in_flight = InFlight[PageSeen, PageRequest]()
     try:
         requests = next(paging)
         while True:
             if len(requests) == 1 and (requests[0].alone or not in_flight):
-                await cancel(in_flight)
+                await in_flight.cancel()
                 # A single request needs no task of its own.
                 request = requests[0]
                 page: Awaitable[PageSeen] = fetch_page(request)
             else:
                 for request in requests:
-                    task = asyncio.create_task(fetch_page(request))
-                    task.add_done_callback(finished.put_nowait)
-                    in_flight[task] = request
+                    in_flight.add(asyncio.create_task(fetch_page(request)), request)
                 assert in_flight, "the paging waits for no request"
-                task = await finished.get()
-                while task not in in_flight:
-                    # It was cancelled.
-                    task = await finished.get()
+                task = await in_flight.ended.get()
                 request, page = in_flight.pop(task), task
             try:
                 answer = PageAnswer(request, await page)
@@ -84,16 +80,30 @@ async def drive(
         outcome: Outcome = end.value
         return outcome
     finally:
-        await cancel(in_flight)
+        await in_flight.cancel()
 
 
-async def cancel(in_flight: dict[asyncio.Task[Any], Any]) -> None:
-    """Cancel tasks and forget them, once they have ended."""
-    if in_flight:
-        for task in in_flight:
-            task.cancel()
-        await asyncio.gather(*in_flight, return_exceptions=True)
-        in_flight.clear()
+class InFlight(dict[asyncio.Task[T], J]):
+    """Tasks that run side by side, each with the job that it does. `ended` has the tasks that have ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended: asyncio.Queue[asyncio.Task[T]] = asyncio.Queue()
+
+    def add(self, task: asyncio.Task[T], job: J) -> None:
+        """Wait for this task, too."""
+        task.add_done_callback(self.ended.put_nowait)
+        self[task] = job
+
+    async def cancel(self) -> None:
+        """Cancel the tasks and forget them, once they have ended."""
+        if self:
+            for task in self:
+                task.cancel()
+            await asyncio.gather(*self, return_exceptions=True)
+            self.clear()
+            # The tasks are yet to be put into the queue of those that have ended.
+            self.ended = asyncio.Queue()
 
 
 async def run_together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:

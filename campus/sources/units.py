@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from campus.capabilities import Confirmation
-from campus.fetch.collection import cancel
+from campus.fetch.collection import InFlight
 from campus.fetch.reader import Reader, Readings, drive_readings
 from campus.http.errors import CampusError, NotFound, Transient
 from campus.plan.units import Unit, changed_only, class_batch
@@ -61,8 +61,7 @@ async def read_units(
 
     A unit of several ids that fails is halved until the broken id stands alone. A unit without ids is the
     whole slice: its error is raised. Cancels the requests in flight before it raises."""
-    waiting, in_flight = deque(units), dict[asyncio.Task[tuple[R, int]], Unit]()
-    finished: asyncio.Queue[asyncio.Task[tuple[R, int]]] = asyncio.Queue()
+    waiting, in_flight = deque(units), InFlight[tuple[R, int], Unit]()
     total, done, failed_in_a_row = len(waiting), 0, 0
     empty: list[tuple[Unit, R]] = []
     confirmation = reader.capabilities.confirmation
@@ -71,10 +70,8 @@ async def read_units(
             while waiting and len(in_flight) < reader.client.config.concurrency:
                 unit = waiting.popleft()
                 readings = _with_contradictions(rows_of(unit), confirmation)
-                task = asyncio.create_task(drive_readings(reader, readings))
-                task.add_done_callback(finished.put_nowait)
-                in_flight[task] = unit
-            task = await finished.get()
+                in_flight.add(asyncio.create_task(drive_readings(reader, readings)), unit)
+            task = await in_flight.ended.get()
             unit = in_flight.pop(task)
             try:
                 rows, contradicted = task.result()
@@ -101,7 +98,7 @@ async def read_units(
             done += 1
             sink.progress(done, total)
     finally:
-        await cancel(in_flight)
+        await in_flight.cancel()
     if empty and confirmation.contradicted:
         await read_units(reader, [unit for unit, _ in empty], rows_of, sink)
     else:
