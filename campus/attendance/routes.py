@@ -34,7 +34,7 @@ from campus.contracts.v1_attendance import AttendanceRecord
 from campus.fetch.reader import Reader, Readings
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
-from campus.sources.gathered import Collector, Gathered
+from campus.sources.gathered import Collector, CollectorsSink, Gathered
 from campus.sources.row_rules import keep_only
 from campus.sources.units import read_units
 
@@ -148,7 +148,7 @@ async def read_by_sessions(reader: Reader, plan: AttendancePlan, week: Week, cro
 
 
 @dataclass(frozen=True)
-class _Sink:
+class _Sink(CollectorsSink):
     """Takes the rows of units into weeks."""
 
     reader: Reader
@@ -161,14 +161,6 @@ class _Sink:
     @property
     def spec(self) -> ResourceSpec:
         return self.collectors[0].spec
-
-    def fail(self, ids: Sequence[int | str], reason: str) -> None:
-        for collector in self.collectors:
-            collector.fail(ids, reason)
-
-    def progress(self, done: int, total: int) -> None:
-        for collector in self.collectors:
-            collector.progress(done, total)
 
     def flush(self) -> None:
         """The weeks write their rows once the sessions are added."""

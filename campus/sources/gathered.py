@@ -130,3 +130,20 @@ class Collector:
                     rows=self.account.received,
                 )
             )
+
+
+class CollectorsSink:
+    """Takes the rows of units into collectors, which note the same failures and progress. What a unit brings
+    of each collector's rows is up to the subclasses."""
+
+    collectors: Sequence[Collector]
+
+    def fail(self, ids: Sequence[int | str], reason: str) -> None:
+        """Note that the unit of these ids failed."""
+        for collector in self.collectors:
+            collector.fail(ids, reason)
+
+    def progress(self, done: int, total: int) -> None:
+        """Report how many units are read."""
+        for collector in self.collectors:
+            collector.progress(done, total)

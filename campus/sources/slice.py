@@ -21,7 +21,7 @@ from campus.plan.modes import MODES, units_of
 from campus.plan.units import SliceQuery, Unit, changed_only, id_batches
 from campus.registry import RESOURCES, ResourceSpec
 from campus.registry.spec import DeletedRows, DetailRows, Expansions, HiddenRows, RowSource
-from campus.sources.gathered import Collector, Gathered
+from campus.sources.gathered import Collector, CollectorsSink, Gathered
 from campus.sources.hidden_rows import with_hidden_rows
 from campus.sources.pages import ReadUnit, SourceContext, read_pages
 from campus.sources.row_rules import apply_row_rules, gathered_of, keep_requested
@@ -55,39 +55,29 @@ class PartsOfAnswer:
     is_empty: bool
 
 
-class SliceSink:
+class SliceSink(CollectorsSink):
     """Takes the rows of a slice, or of several slices that come together: each resource's own collector takes
     its rows. A resource of the answers that is not read has none.
 
     row_ids: the ids of the rows that came, where it `notes_ids`."""
 
     def __init__(self, collectors: Sequence[Collector], *, notes_ids: bool = False) -> None:
-        self.collectors = {collector.spec.name: collector for collector in collectors}
-        self.spec = collectors[0].spec
+        self.collectors, self.spec = collectors, collectors[0].spec
+        self.by_name = {collector.spec.name: collector for collector in collectors}
         self.row_ids = set[int]()
         self._notes_ids = notes_ids
 
     def add(self, rows: Gathered | PartsOfAnswer) -> None:
         """Take the rows of a unit."""
         parts = {self.spec.name: rows} if isinstance(rows, Gathered) else rows.parts
-        for name, collector in self.collectors.items():
+        for name, collector in self.by_name.items():
             collector.add(parts[name])
             if self._notes_ids:
                 self.row_ids.update(row.id for row in parts[name].rows)
 
-    def fail(self, ids: Sequence[int | str], reason: str) -> None:
-        """Note that the unit of these ids failed, for each slice."""
-        for collector in self.collectors.values():
-            collector.fail(ids, reason)
-
-    def progress(self, done: int, total: int) -> None:
-        """Report how many units are read."""
-        for collector in self.collectors.values():
-            collector.progress(done, total)
-
     def flush(self) -> None:
         """Write the rows that wait."""
-        for collector in self.collectors.values():
+        for collector in self.collectors:
             collector.flush()
 
 
@@ -115,7 +105,7 @@ def slice_source(
     main = spec.embedded_in or spec.name
     rows_of: Callable[[Unit], Readings[Any]]
     if main in SPLITTERS:
-        spec = sink.collectors[main].spec if main in sink.collectors else RESOURCES[main]
+        spec = sink.by_name[main].spec if main in sink.by_name else RESOURCES[main]
         rows_of = partial(_rows_together, SourceContext(client, spec, query), sink)
     else:
         rows_of = partial(_rows_of_unit, SourceContext(client, spec, query), named)
@@ -194,8 +184,7 @@ def _rows_together(context: SourceContext, sink: SliceSink, unit: Unit) -> Readi
     and gives no row."""
     client, main = context.client, context.spec
     specs = [
-        sink.collectors[name].spec if name in sink.collectors else RESOURCES[name]
-        for name in family(main.name)
+        sink.by_name[name].spec if name in sink.by_name else RESOURCES[name] for name in family(main.name)
     ]
     page_name = (V1_NAMES if main.is_v1 else V3_NAMES).page
     decode = partial(taken_apart, name=main.name, keep_id_numbers=client.config.keep_id_numbers)

@@ -339,7 +339,7 @@ class SchoolLoader:
             if changes.follows and is_whole_cheaper(due.requests, following, every.requests):
                 due, changes = every, MembershipChanges()
         failed: set[int | None] = set()
-        async for loaded, metadata in self._load_plan(due):
+        async for loaded, metadata in SemesterLoader(self._loader, due).load():
             if loaded.status == "failed":
                 failed.add(loaded.slice.week)
             yield loaded, metadata
@@ -347,11 +347,9 @@ class SchoolLoader:
         weeks = [week for week in changes.weeks if week not in failed]
         if weeks:
             # The due weeks have just been committed, so the semester is read again.
-            async for result in self._load_plan(_plan_changes(self._read(calendar), changes, weeks)):
+            plan = _plan_changes(self._read(calendar), changes, weeks)
+            async for result in SemesterLoader(self._loader, plan).load():
                 yield result
-
-    def _load_plan(self, plan: AttendancePlan) -> AsyncIterator[LoadedWeek]:
-        return SemesterLoader(self._loader, plan).load()
 
     def _contexts(self, semester_id: int, weeks: Iterable[int]) -> Iterator[SliceContext]:
         for week in weeks:
