@@ -105,6 +105,8 @@ class Sender:
         self._timeout = timeout
         self._token_timeout = {**timeout, "read": min(config.read_timeout, TOKEN_TIMEOUT)}
         self._url = httpx.URL()
+        # httpx takes as long to build headers as to send them. They have tokens, so they end with the client.
+        self._headers = lru_cache(maxsize=256)(_headers)
         # No client of httpx: its redirects and cookies are not needed, and cost as much as everything else.
         self._engine: httpx.AsyncBaseTransport | None = None
 
@@ -157,7 +159,7 @@ class Sender:
         return httpx.Request(
             request.method,
             self._url,
-            headers=_headers(token, school_id, request.content_type),
+            headers=self._headers(token, school_id, request.content_type),
             stream=httpx.ByteStream(request.content),
             extensions={
                 "target": self._url.raw_path.rstrip(b"/") + (request.path + request.query).encode(),
@@ -374,9 +376,8 @@ class Exchange:
         return self._sender.give_up(message, outage=True)
 
 
-@lru_cache(maxsize=256)
 def _headers(token: str, school_id: int | None, content_type: str) -> httpx.Headers:
-    """The headers of a request. Cached: httpx takes as long to build headers as to send them."""
+    """The headers of a request."""
     optional = {
         "authorization": token and f"Bearer {token}",
         "x-school-id": "" if school_id is None else str(school_id),
