@@ -33,7 +33,7 @@ from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.registry.v3 import SEMESTERS
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.shared.workers import shared_with_workers
 from simulator.process import RunningSimulator, running
 from tests.kits.servers.postgres import postgres

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from assets.shared.load_kind import is_halted
 from pipelines.district.heartbeat_thread import CANCELED
 from pipelines.nights.failed_runs import failed_only_by_slices
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 from pipelines.shared.database import engine_with
 

@@ -21,6 +21,7 @@ from campus.selections import nearest
 from loading.reports.stems import sharing_stem
 from pipelines.settings.environment import (
     MAX_BYTES,
+    POSTGRES_URL,
     PREFIX,
     STORE,
     Places,
@@ -254,7 +255,7 @@ class Settings(BaseSettings):
     def postgres_address(self) -> str | None:
         """The address of the Postgres for Dagster's runs; None: the runs are in the home."""
         secret = self.postgres_url
-        return os.environ.get("DAGSTER_POSTGRES_URL") if secret is None else secret.get_secret_value()
+        return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
 
     @property
     def lake_root(self) -> str:

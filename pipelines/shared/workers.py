@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from campus.http.config import SharedState, SharedToken, TokenLock
 from campus.http.events import Event
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.shared.database import Database, load_content, store_content
 from pipelines.shared.pace import SharedPace
 from pipelines.shared.rate_table import RateTable
