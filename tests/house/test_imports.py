@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: What only few commands need, or what else costs.
-OF_FEW = {"celery", "dagster_postgres", "dbt", "kubernetes", "openpyxl", "psycopg2", "uvicorn"}
+OF_FEW = {"celery", "dagster_postgres", "kubernetes", "openpyxl", "psycopg2", "sqlglot", "uvicorn"}
 HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydantic", "sqlalchemy"}
 
 
