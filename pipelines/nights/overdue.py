@@ -32,7 +32,7 @@ from pipelines.nights.run_state import (
     last_discovery,
     runs_under_way,
 )
-from pipelines.resources import attendance_settings, wanted_reports
+from pipelines.platform import attendance_settings, wanted_reports
 from pipelines.runs.launchers import NEVER_STARTED_TAG, PROCESS_TAG, is_of_a_command
 from pipelines.runs.partition_selection import SELECTED_TAG, current_keys, schools_in
 from pipelines.runs.writer_locks import is_of_this_machine, live_processes

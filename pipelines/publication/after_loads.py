@@ -20,7 +20,7 @@ from pipelines.nights.run_state import (
     runs_under_way,
 )
 from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.resources import attendance_settings
+from pipelines.platform import attendance_settings
 from pipelines.runs.interrupted_runs import UNFINISHED, close_gone_runs
 from pipelines.runs.writer_locks import live_writers
 from pipelines.settings.settings import Settings

@@ -23,6 +23,7 @@ from pipelines.settings.environment import (
     MAX_BYTES,
     POSTGRES_URL,
     PREFIX,
+    SERVERS,
     STORE,
     Places,
     RefusedFile,
@@ -256,6 +257,11 @@ class Settings(BaseSettings):
         """The address of the Postgres for Dagster's runs; None: the runs are in the home."""
         secret = self.postgres_url
         return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
+
+    @property
+    def names_servers(self) -> bool:
+        """Whether the settings or the environment name a server of a district."""
+        return any((self.postgres_url, self.broker_url, self.result_url, *map(os.environ.get, SERVERS)))
 
     @property
     def lake_root(self) -> str:

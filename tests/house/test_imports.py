@@ -16,7 +16,9 @@ HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydant
     ("modules", "not_needed"),
     [
         ("pipelines.cli.main", OF_FEW | HEAVY),
-        ("pipelines.settings.settings", OF_FEW | {"dagster", "deltalake", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.settings.settings", OF_FEW | HEAVY - {"pyarrow", "pydantic"}),
+        ("pipelines.cli.actions.sql", OF_FEW | HEAVY - {"duckdb", "pyarrow"}),
+        ("pipelines.cli.doctor", OF_FEW | {"amqp", "dagster", "redis", "sqlalchemy"}),
         ("pipelines.cli.actions.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
         ("pipelines.cli.actions.load, pipelines.definitions", OF_FEW),
         ("pipelines.automation.exports, pipelines.deliveries.automation", OF_FEW),
