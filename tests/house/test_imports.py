@@ -20,6 +20,10 @@ HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydant
         ("pipelines.cli.actions.sql", OF_FEW | HEAVY - {"duckdb", "pyarrow"}),
         ("pipelines.cli.doctor", OF_FEW | {"amqp", "dagster", "redis", "sqlalchemy"}),
         ("pipelines.cli.actions.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
+        (
+            "pipelines.nights.failed_runs, pipelines.nights.overdue, pipelines.nights.stalled_queue",
+            OF_FEW | {"exports.export", "pipelines.definitions", "xlsxwriter"},
+        ),
         ("pipelines.cli.actions.load, pipelines.definitions", OF_FEW),
         ("pipelines.automation.exports, pipelines.deliveries.automation", OF_FEW),
     ],
