@@ -17,7 +17,7 @@ install: .venv/installed
 	$(BIN)/pip check
 	touch $@
 
-# In addition what tests, checks, models and the documentation need.
+# In addition what tests, checks and the documentation need.
 setup: .venv/tested
 
 .venv/tested: requirements.lock .venv/installed
@@ -76,12 +76,12 @@ other-programs: .other-programs/installed
 model: setup
 	@$(BIN)/python -m pipelines.cli.developer.try_model $(M)
 
-# After a change of the dbt project: compile it into warehouse/compiled_models.json, which is part of the code.
+# Compile the models after a change of the dbt project, which the next build would do else.
 models: setup
 	@$(BIN)/python -m pipelines.cli.developer.compile_models
 
 # After a change of contracts or models: the pages that test_dictionary.py compares with.
-dictionary: models
+dictionary: setup
 	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/warehouse/models/quality/test_dictionary.py
 
 # After a change of a command's help: the page that tests/house/test_commands_page.py compares with.
@@ -89,7 +89,7 @@ commands-page: setup
 	CAMPUS_WRITE_COMMANDS=1 $(BIN)/pytest tests/house/test_commands_page.py
 
 # After a change of the catalogue of measures: the page that tests/warehouse/test_metrics.py compares with.
-metrics-page: models
+metrics-page: setup
 	CAMPUS_WRITE_METRICS=1 $(BIN)/pytest tests/warehouse/test_metrics.py
 
 # The documentation as a site, without a network: open site/index.html.
@@ -125,12 +125,12 @@ bench-setup: .venv-bench/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	touch $@
 
-# Needs uv; run after a change of pyproject.toml's dependencies. deploy/ has neither dbt nor development packages.
+# Needs uv; run after a change of pyproject.toml's dependencies. deploy/ has no development packages.
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
 EXTRAS := --extra assistant --extra build --extra district --extra kubernetes
 lock:
-	$(LOCK) $(EXTRAS) --extra models --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) $(EXTRAS) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) $(EXTRAS) --no-annotate --constraint requirements.lock --output-file deploy/requirements.lock pyproject.toml
 	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
 	$(LOCK) --output-file tests/old_duckdb.lock tests/old_duckdb.in

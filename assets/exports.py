@@ -10,7 +10,7 @@ from assets.publication.models import PUBLISHED, require_published
 from assets.shared import markdown
 from assets.shared.partitions import PUBLISHED_SCHOOLS
 from exports.export import Failed, Options, Written, export
-from exports.ready import BOARD
+from exports.names import BOARD
 from exports.site.folders import READERS, SITE, WRITTEN, pages_in
 from warehouse.published.shards import Published
 

@@ -1,14 +1,13 @@
 """Simulates how often the intervals of the marts hold the truth, and how often their verdicts are false.
 
-    python -m benchmarks.coverage [--worlds 1000] [--models compiled_models.json]
+    python -m benchmarks.coverage [--worlds 1000] [--models warehouse/dbt]
 
 Each world is a school of made-up students, whose true figures follow from the normal distribution. The SQL of
-the marts runs on all worlds of a setting at once, in memory. `--models` takes compiled models of an earlier
+the marts runs on all worlds of a setting at once, in memory. `--models` takes the dbt project of an earlier
 version. Prints tables in Markdown, in percent; five minutes.
 """
 
 import argparse
-import json
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -20,7 +19,9 @@ import polars as pl
 from scipy import stats
 
 from pipelines.thresholds.decisions import net_benefit_interval
-from warehouse.publish.models.dbt_project import COMPILED, PROJECT
+from warehouse.publish.models.compiler import Compiler
+from warehouse.publish.models.dbt_project import PROJECT
+from warehouse.publish.models.metric_checks import metric_docs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TABLES = (
@@ -38,7 +39,7 @@ class Worlds:
     """Tables of many schools, and the marts that are made of them."""
 
     def __init__(self, models: Path) -> None:
-        self.nodes = json.loads(models.read_text(encoding="utf-8"))["nodes"]
+        self.nodes = Compiler(models, metric_docs()).compile()["nodes"]
         self.connection = duckdb.connect()
         self.connection.execute("ATTACH ':memory:' AS campus; USE campus")
         self.connection.execute("CREATE SCHEMA core; CREATE SCHEMA marts; CREATE SCHEMA staging")
@@ -83,7 +84,7 @@ def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--models", type=Path, default=COMPILED)
+    parser.add_argument("--models", type=Path, default=PROJECT)
     options = parser.parse_args()
     worlds = Worlds(options.models)
     report_areas(worlds, options.worlds)

@@ -16,11 +16,12 @@ from xlsxwriter.exceptions import XlsxWriterException
 
 from exports.contract import CONTRACT, contract_file, existing_schemas, write_contract
 from exports.flat import preview_of, write_csv, write_parquet
+from exports.names import BOARD, ONEROSTER, READY
 from exports.oneroster.check import OneRosterRefused
 from exports.oneroster.write import SOURCES as ONEROSTER_VIEWS
 from exports.oneroster.write import Content, write_zip
 from exports.pages.sections import Pages
-from exports.ready import BOARD, ONEROSTER, READY, ready_workbooks
+from exports.ready import ready_workbooks
 from exports.schema import SCHEMA, Dialect, write_schema
 from exports.site.folders import (
     SITE,

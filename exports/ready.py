@@ -13,18 +13,12 @@ from exports.library.sheet_library import make_workbook
 from exports.reports import reports
 from exports.spreadsheet.sheets import Figure, Language, Workbook
 
-#: The workbooks of `exports.library`, and what makes the figures above their first sheets, by a school's id.
-OF_LIBRARY: Mapping[str, Callable[[duckdb.DuckDBPyConnection, int], tuple[Figure, ...]]] = {
+#: By workbook of `exports.library`, what makes the figures above its first sheet, by a school's id.
+FIGURES: Mapping[str, Callable[[duckdb.DuckDBPyConnection, int], tuple[Figure, ...]]] = {
     "attendance": figures,
     "grades": grade_figures,
     "early_warning": figures,
 }
-READY = (*OF_LIBRARY, "reports")
-
-#: The name of the pages of `exports.board`, which are no workbooks.
-BOARD = "board"
-#: The name of the zip of `exports.oneroster`.
-ONEROSTER = "oneroster"
 
 
 def ready_workbooks(
@@ -36,5 +30,5 @@ def ready_workbooks(
     definitions = definitions_of(con, school_id, name)
     if name == "early_warning":
         definitions += definitions_of_back_test(con, school_id)
-    above = OF_LIBRARY[name](con, school_id)
+    above = FIGURES[name](con, school_id)
     return (make_workbook(con, name, school_id, language, above, definitions),)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import duckdb
 
 from exports.library.words import texts
+from exports.names import SCHEMAS
 from exports.spreadsheet.columns import table_label
 from exports.spreadsheet.sheets import Sheet, Words, Workbook
 from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, relation
 
-#: Schemas whose tables can be exported.
-SCHEMAS = ("marts", "core", "datasets", "reports")
 #: The columns with the school of a row. The first counts, since a dataset may have both.
 SCHOOL_COLUMNS = ("_school_id", "school_id")
 

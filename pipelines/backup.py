@@ -23,10 +23,11 @@ from pipelines.forgetting.account import RESTORED, UNPROVEN
 from pipelines.lake.identity import NAME as LAKE_ID
 from pipelines.lake.identity import check_lake
 from pipelines.lake.opening import lake_without_check
-from pipelines.runs.instance import POSTGRES_URL, dagster_home, open_instance
+from pipelines.runs.instance import dagster_home, open_instance
 from pipelines.runs.interrupted_runs import UNFINISHED as UNFINISHED_RUNS
 from pipelines.runs.interrupted_runs import closed_run
 from pipelines.runs.storage_failures import full_disk, is_full
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 from warehouse.files import SEE_PATH, UMASK, UNFINISHED, is_open, no_folder_above, workspace
 from warehouse.forgetting.forgotten import NAME as LIST

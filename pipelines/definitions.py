@@ -14,14 +14,14 @@ from assets.shared.dagster_private import AssetJob, print_warnings_only
 from loading.connection.runtime import Runtime
 from pipelines.automation.nightly import loads_after_discovery, nightly
 from pipelines.district.queues import FOR_BUILDS
-from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
+from pipelines.nights.school_night import school_night
 from pipelines.publication.after_loads import publish_after_loads
 from pipelines.publication.due_shards import shards_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.runs.executor import run_executor
+from pipelines.runs.jobs import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH, SCHOOL_NIGHT
 from pipelines.settings.settings import Settings, load_settings
 
-DISCOVERY, PUBLISH, DISTRICT_JOB, MAINTENANCE = "discovery", "publish", "publish_district", "maintenance"
 #: A job of its own: Dagster skips, in silence, a step that waits for an optional output that was not made.
 _MAINTAIN = dg.define_asset_job(
     MAINTENANCE,

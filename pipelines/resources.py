@@ -9,20 +9,15 @@ import dagster as dg
 
 from campus.http.config import ClientConfig
 from campus.http.events import Listener
-from campus.registry import TERM_TYPES
-from campus.reports.selection import ReportSelection
-from loading.attendance.weeks import AttendanceSettings
 from loading.connection.runtime import Runtime
 from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
-from loading.reports.tables import WantedReport
 from pipelines.lake.opening import lake_of, make_ready, note_id_numbers
+from pipelines.platform import attendance_settings, open_platform, term_types, wanted_reports
 from pipelines.runs.launchers import is_of_a_command
 from pipelines.runs.partition_selection import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.runs.writer_locks import writing
-from pipelines.settings.settings import Settings, needs_platform, no_platform
-from pipelines.settings.simulated_platform import made_up_platform
-from pipelines.shared.workers import shared_with_workers
+from pipelines.settings.settings import Settings, no_platform
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
@@ -39,21 +34,6 @@ NOWHERE = "http://no-platform.invalid"
 
 # Seconds for which a run of Dagster's daemon waits for a command that is alone in the home.
 RUN_PATIENCE = 3600.0
-
-
-@contextmanager
-def open_platform(settings: Settings) -> Iterator[ClientConfig]:
-    """The client configuration for the platform. For made-up schools, the simulator runs while the block
-    lasts. Raises SettingsError where no platform is named."""
-    needs_platform(settings)
-    if settings.embedded:
-        with made_up_platform(settings.home) as simulated:
-            yield _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret)
-    else:
-        assert settings.base_url and settings.client_id and settings.client_secret
-        yield _client(
-            settings, settings.base_url, settings.client_id, settings.client_secret.get_secret_value()
-        )
 
 
 @contextmanager
@@ -78,11 +58,6 @@ def runtime_without_platform(settings: Settings, listener: Listener | None = Non
     client = ClientConfig(NOWHERE, client_id="", client_secret="")
     runtime = _runtime(settings, client, lake_of(settings), listener, False)
     return replace(runtime, no_platform=no_platform(settings))
-
-
-def term_types(settings: Settings) -> tuple[str, ...]:
-    """The vocabularies to read: those of the specification, and the operator's own."""
-    return tuple(dict.fromkeys((*TERM_TYPES, *settings.options.terms.extra_types)))
 
 
 def build_of(settings: Settings) -> Build:
@@ -136,29 +111,6 @@ def _school_tags(tags: Mapping[str, str], settings: Settings) -> dict[str, str]:
     return school_tags(lake_of(settings), first, last)
 
 
-def _client(settings: Settings, base_url: str, client_id: str, client_secret: str) -> ClientConfig:
-    options = settings.options.platform
-    return ClientConfig(
-        base_url=base_url,
-        client_id=client_id,
-        client_secret=client_secret,
-        concurrency=options.concurrency,
-        per_page=options.per_page,
-        unpaged_limit=options.unpaged_limit,
-        archived_statuses=options.archived_statuses,
-        extra_scopes=options.extra_scopes,
-        max_attempts=options.max_attempts,
-        retry_after_cap=options.retry_after_cap,
-        read_timeout=options.timeout,
-        max_answer_bytes=options.max_answer_mb << 20,
-        keep_id_numbers=settings.keep_id_numbers,
-        one_token=options.one_token,
-        school_ids=settings.school_ids or (),
-        # Not for made-up schools: their simulator belongs to this process alone.
-        shared=None if settings.embedded else shared_with_workers(base_url, client_id, client_secret),
-    )
-
-
 def _dataset_settings(settings: Settings) -> DatasetSettings:
     options = settings.options.datasets
     return DatasetSettings(
@@ -180,30 +132,6 @@ def incremental_settings(settings: Settings, overlap: float | None = None) -> In
         options.whole_days,
         all_scores=options.current_scores == "every_night",
         transcript_days=options.transcript_days,
-    )
-
-
-def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
-    """The reports to read. Those of CAMPUS_REPORTS come first, so that an entry of campus.yaml overrides them
-    for its schools."""
-    wanted = [
-        *(WantedReport(ReportSelection(name)) for name in settings.reports),
-        *(WantedReport(entry.selection, entry.schools) for entry in settings.options.reports),
-    ]
-    date_ranges = settings.options.platform.date_ranges
-    return tuple(
-        replace(report, selection=replace(report.selection, date_ranges=date_ranges)) for report in wanted
-    )
-
-
-def attendance_settings(settings: Settings) -> AttendanceSettings:
-    """How attendance is read."""
-    options = settings.options.attendance
-    return AttendanceSettings(
-        timedelta(days=options.window_days),
-        options.weeks_begin,
-        options.week_condition,
-        settings.options.semesters.v3_ids,
     )
 
 

@@ -1,7 +1,7 @@
 """How `make test` deals the tests to its three processes: two cores, and one that waits.
 
 A file is not divided: its tests share what is costly to make, such as a world or a browser. The files of
-tests/warehouse/models count as one, since they share dbt's builds. The cases of DIVIDED share nothing. One
+tests/warehouse/models count as one, since they share builds. The cases of DIVIDED share nothing. One
 process takes the files that mostly wait, one after the other: while two wait at once, a core has nothing to
 do. The others take the rest, and all three take what is left at the end. What takes longest comes first, so
 that no process waits long for the others at the end. A fixture of scope `session` is made once a process.
@@ -126,8 +126,6 @@ SLOW = (
     "tests/warehouse/models/marts/test_never_loaded.py",
     "tests/warehouse/models/marts/test_score_readings.py",
     "tests/warehouse/models/other_programs/test_contract.py",
-    "tests/warehouse/models/project/test_compiled_models.py",
-    "tests/warehouse/models/project/test_dbt_agrees.py",
     "tests/warehouse/models/quality/test_as_of.py",
     "tests/writeback/roster/test_kill.py",
 )

@@ -33,11 +33,11 @@ from benchmarks.district.night import (
     night,
     settings_of_a_district,
 )
-from pipelines.district.config import RESULT_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial
 from pipelines.lake.opening import lake_of
-from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.runs.jobs import SCHOOL_NIGHT
+from pipelines.settings.environment import RESULT_URL
 from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator, running
 from tests.kits.servers.object_store import BUCKET, ObjectStore, object_store

@@ -20,14 +20,13 @@ from campus.registry.v1 import ATTENDANCE_SESSIONS
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES
-from pipelines.definitions import DISCOVERY
-from pipelines.district.config import BROKER_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial, trial
 from pipelines.nights.run_state import runs_under_way
-from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.runs.instance import POSTGRES_URL, open_instance
+from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import DISCOVERY, SCHOOL_NIGHT
 from pipelines.runs.partition_selection import SCHOOL_TAG
+from pipelines.settings.environment import BROKER_URL, POSTGRES_URL
 from pipelines.settings.settings import load_settings
 from simulator.process import RunningSimulator
 from warehouse.lake.delta import Lake

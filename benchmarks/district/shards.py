@@ -28,11 +28,12 @@ from msgspec.structs import replace
 from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
 from loading.tables import TABLES
-from pipelines.definitions import DISTRICT_JOB, PUBLISH, build_definitions
+from pipelines.definitions import build_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.publication.due_shards import shards_to_build
 from pipelines.resources import runtime_without_platform
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import DISTRICT_JOB, PUBLISH
 from pipelines.settings.settings import load_settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice

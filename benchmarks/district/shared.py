@@ -33,8 +33,7 @@ from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.registry.v3 import SEMESTERS
-from pipelines.runs.instance import POSTGRES_URL
-from pipelines.shared.workers import shared_with_workers
+from pipelines.settings.environment import POSTGRES_URL
 from simulator.process import RunningSimulator, running
 from tests.kits.servers.postgres import postgres
 
@@ -74,7 +73,7 @@ def worker(base_url: str, number: int, workers: int, seconds: float, one_token: 
             *credentials,
             one_token=one_token,
             school_ids=tuple(range(FIRST_SCHOOL, FIRST_SCHOOL + workers)),
-            shared=shared_with_workers(base_url, *credentials),
+            shared=workers(os.environ[POSTGRES_URL], base_url, *credentials),
         )
         await asyncio.to_thread(begin.wait)
         ends = time.monotonic() + seconds

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.child import settings_for
 from benchmarks.district.night import BIN, POSTGRES, Night, digests, environment, lake_in, night
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from simulator.process import RunningSimulator, running
 
 

@@ -40,8 +40,9 @@ from sqlalchemy import text
 from benchmarks.large_district.service_times import WEEKS
 from benchmarks.slices import FIRST_SCHOOL, ROWS, START, add, numbered_slices, table
 from loading.tables import TABLES
-from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
+from pipelines.nights.school_night import night_config
 from pipelines.runs.instance import POSTGRES
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from pipelines.runs.partition_selection import current_keys
 from pipelines.shared.database import Database
 from pipelines.shared.pace import SharedPace

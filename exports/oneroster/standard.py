@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from exports.library.view_rows import Data
 from exports.library.words import content_of
-
-Version = Literal["1.1", "1.2"]
+from exports.names import Version
 
 
 class OneRosterField(Data):

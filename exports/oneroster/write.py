@@ -11,8 +11,9 @@ from typing import Literal
 
 import duckdb
 
+from exports.names import Version
 from exports.oneroster.check import refuse_broken, refuse_incomplete, table_of
-from exports.oneroster.standard import BINDINGS, OneRosterFile, Version
+from exports.oneroster.standard import BINDINGS, OneRosterFile
 from warehouse.csv_cells import RUNNABLE, safe_text
 from warehouse.identifiers import listed, literal, quoted
 

@@ -16,14 +16,13 @@ from exports.site.folders import SITE
 from exports.source import schools
 from pipelines.cli.actions.export import export_options
 from pipelines.district.queues import FOR_BUILDS
+from pipelines.runs.jobs import EXPORTS, SITE_JOB
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START
 from pipelines.settings.settings import Settings
 from warehouse.age import age_of, with_semesters
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.publish.publish import proven
 from warehouse.published.reading import opened, standings_of
-
-EXPORTS, SITE_JOB = "exports", "site"
 
 
 def export_definitions(settings: Settings) -> dg.Definitions:

@@ -13,7 +13,8 @@ from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.partition_keys import NO_SCHOOL, keys_by_school, school_of
 from pipelines.lake.opening import lake_of
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
-from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
+from pipelines.nights.school_night import night_config
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from pipelines.runs.partition_selection import current_keys, due_keys, groups_of, night_tags
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake

@@ -6,10 +6,9 @@ import dagster as dg
 
 from pipelines.deliveries.mails import deliver, summary
 from pipelines.notices.channels import NotSent
+from pipelines.runs.jobs import DELIVER
 from pipelines.settings.settings import Settings
 from warehouse.lake.tables import PLATFORM_ZONE
-
-DELIVER = "deliver"
 
 
 def deliver_definitions(settings: Settings) -> dg.Definitions:

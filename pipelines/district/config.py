@@ -4,10 +4,9 @@ worker has died."""
 from urllib.parse import urlsplit
 
 from pipelines.district.queues import BUILD, LOAD, PLATFORM_TAG, QUEUE_TAG
+from pipelines.settings.environment import BROKER_URL, RESULT_URL
 from pipelines.settings.settings import Settings
 
-#: The variables with the addresses of the broker and of Celery's result backend.
-BROKER_URL, RESULT_URL = "CAMPUS_BROKER_URL", "CAMPUS_RESULT_URL"
 #: Seconds between two checks of the heartbeats of runs.
 CHECK_SECONDS = 10
 #: Retries of a run whose worker has died.

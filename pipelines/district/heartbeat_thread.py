@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.district.heartbeats import BEAT, NO_ANSWER, Heartbeats
 from pipelines.district.queues import RETRY_FAILED_STEPS_TAG
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.shared.database import APPLICATION
 
 #: Seconds for which a run waits for Postgres, and between two attempts.

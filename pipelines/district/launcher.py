@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 from assets.shared.dagster_private import CheckRunHealthResult
 from pipelines.district.queues import QUEUE_TAG
 from pipelines.district.run_health import run_health, watch_of
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 
 #: The errors of a broker that is away, or has no such queue.
 NO_BROKER = (OperationalError, AMQPError, OSError)

@@ -1,7 +1,6 @@
 """Pauses of workers: while the disk is full, and after several runs in a row failed at once. Postgres keeps
 the reasons for `campus status`."""
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +10,6 @@ from sqlalchemy import Engine, text
 from assets.shared.load_kind import is_halted
 from pipelines.district.heartbeat_thread import CANCELED
 from pipelines.nights.failed_runs import failed_only_by_slices
-from pipelines.runs.instance import POSTGRES_URL
-from pipelines.settings.settings import Settings
 from pipelines.shared.database import engine_with
 
 #: A run that fails within these seconds failed at once. After so many such runs in a row, the worker pauses.
@@ -96,10 +93,3 @@ def may_be_this_machine(instance: dg.DagsterInstance, run_id: str) -> bool:
     if run is None:
         return True
     return not (is_halted(run.tags) or run.status in CANCELED or failed_only_by_slices(instance, run_id))
-
-
-def pausing_workers(settings: Settings) -> dict[str, str]:
-    """Why workers take no runs, by worker name; empty without workers."""
-    if settings.broker_url is None:
-        return {}
-    return Pauses(os.environ[POSTGRES_URL]).all()

@@ -8,7 +8,7 @@ import dagster as dg
 
 from assets.shared.dagster_private import CheckRunHealthResult, WorkerStatus
 from pipelines.district.heartbeats import SILENT, Heartbeats, Watch
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 
 GONE = (
     "{worker} has sent no heartbeat for {seconds:.0f} seconds: it was killed, or its machine is down or cut "

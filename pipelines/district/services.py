@@ -14,8 +14,7 @@ from redis import Redis, RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.district.config import BROKER_URL, RESULT_URL
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import BROKER_URL, POSTGRES_URL, RESULT_URL
 from pipelines.settings.settings import Settings
 from pipelines.shared.addresses import without_secrets
 from pipelines.shared.database import engine_of

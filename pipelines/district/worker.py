@@ -25,8 +25,9 @@ from pipelines.district.heartbeat_thread import CANCELED, process_instance, watc
 from pipelines.district.heartbeats import NO_ANSWER, Heartbeats
 from pipelines.district.launcher import WatchedCeleryLauncher
 from pipelines.district.pauses import SIGN, Failures, Pauses, may_be_this_machine
-from pipelines.runs.instance import POSTGRES_URL, open_instance
+from pipelines.runs.instance import open_instance
 from pipelines.runs.storage_failures import full_disk, has_room
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError, load_settings
 
 #: Seconds between two checks whether the run has ended and whether the worker may take another run.

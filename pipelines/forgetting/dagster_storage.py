@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from assets.shared.partitions import PARTITIONS, PUBLISHED_SCHOOLS
 from loading.partition_keys import school_of
 from pipelines.forgetting.files import files_below
-from pipelines.runs.instance import POSTGRES_URL
 from pipelines.runs.partition_selection import PARTITION_TAGS, RANGE_END, SCHOOLS_TAG
+from pipelines.settings.environment import POSTGRES_URL
 from warehouse.forgetting.search import Finding, Search, Searched
 from warehouse.identifiers import quoted
 

@@ -16,7 +16,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError
 from sqlalchemy import Connection, text
 
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError
 from pipelines.shared.database import engine_of, make_table
 from warehouse.lake.delta import Lake

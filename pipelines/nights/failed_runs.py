@@ -11,15 +11,21 @@ import dagster as dg
 from assets.loads import LOADS
 from assets.shared.dagster_private import CHOSEN_ASSETS
 from assets.shared.load_kind import SLICES_FAILED, is_halted
-from pipelines.automation.exports import EXPORTS, SITE_JOB
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
-from pipelines.deliveries.automation import DELIVER
 from pipelines.nights.overtaken import is_overtaken
-from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import PLATFORM_QUOTE
-from pipelines.pushes.automation import PUSHES
 from pipelines.runs.interrupted_runs import UNFINISHED
+from pipelines.runs.jobs import (
+    DELIVER,
+    DISCOVERY,
+    DISTRICT_JOB,
+    EXPORTS,
+    MAINTENANCE,
+    MORNING,
+    PUBLISH,
+    PUSHES,
+    SCHOOL_NIGHT,
+    SITE_JOB,
+)
 from pipelines.runs.partition_selection import RANGE_END, RANGE_START, SCHOOLS_TAG, SELECTED_TAG, schools_in
 from pipelines.runs.storage_failures import is_full, is_of_storage, store_message
 from warehouse.age import STALE

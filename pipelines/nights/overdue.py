@@ -26,13 +26,13 @@ from loading.partition_keys import (
 )
 from loading.reports.tables import results_of
 from loading.tables import TABLES, slice_of
-from pipelines.definitions import DISCOVERY
 from pipelines.nights.run_state import (
     awaits_load_requests,
     last_discovery,
     runs_under_way,
 )
-from pipelines.resources import attendance_settings, wanted_reports
+from pipelines.platform import attendance_settings, wanted_reports
+from pipelines.runs.jobs import DISCOVERY
 from pipelines.runs.launchers import NEVER_STARTED_TAG, PROCESS_TAG, is_of_a_command
 from pipelines.runs.partition_selection import SELECTED_TAG, current_keys, schools_in
 from pipelines.runs.writer_locks import is_of_this_machine, live_processes

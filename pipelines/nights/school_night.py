@@ -18,9 +18,9 @@ from loading.attendance.membership_changes import weeks_to_ask
 from loading.connection.runtime import FULL_TAG, Runtime
 from loading.inputs import has_inputs
 from loading.partition_keys import school_of
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from pipelines.runs.partition_selection import schools_in
 
-SCHOOL_NIGHT = "school_night"
 #: The loads by their steps. No step needs another step's success, so the UI draws no lines between them, and
 #: `campus ui` sorts them by name. The number gives the order.
 STEPS = {f"{number}_{load.name}": load for number, load in enumerate(LOADS, 1)}

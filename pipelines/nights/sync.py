@@ -18,8 +18,8 @@ from campus.http.events import Event
 from loading.connection.connected import forget_capabilities
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from loading.partition_keys import NO_SCHOOL, school_of
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
-from pipelines.nights.school_night import PARTITION_COUNT, SCHOOL_NIGHT, STEPS, night_config
+from pipelines.nights.school_night import PARTITION_COUNT, STEPS, night_config
+from pipelines.runs.jobs import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH, SCHOOL_NIGHT
 from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.runs.partition_selection import SCHOOL_TAG, groups_of, night_tags
 from warehouse.lake.sql import close_idle

@@ -7,12 +7,12 @@ import dagster as dg
 from assets.shared import markdown
 from assets.shared.load_kind import NIGHTLY
 from pipelines.notices.sending import send_due_notice
+from pipelines.runs.jobs import MORNING
 from pipelines.settings.settings import Settings
 from pipelines.status.report import Status, status_of
 from pipelines.status.text import COLUMNS, NOTHING, lines_of, rows_of, shown_schools, summary_of, title_of
 from warehouse.lake.tables import PLATFORM_ZONE
 
-MORNING = "morning"
 STATUS = dg.AssetKey(["status"])
 
 

@@ -19,9 +19,9 @@ from pipelines.nights.run_state import (
     last_discovery,
     runs_under_way,
 )
-from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.resources import attendance_settings
+from pipelines.platform import attendance_settings
 from pipelines.runs.interrupted_runs import UNFINISHED, close_gone_runs
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from pipelines.runs.writer_locks import live_writers
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake

@@ -9,8 +9,8 @@ import dagster as dg
 from assets.publication.shards import NONE_CHANGED, SHARDS, Looked, due_shards, is_stale
 from assets.shared.dagster_private import AssetJob
 from pipelines.automation.nightly import SEPARATOR
+from pipelines.platform import attendance_settings
 from pipelines.publication.after_loads import FinishedLoads, loads_to_publish
-from pipelines.resources import attendance_settings
 from pipelines.settings.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import now

@@ -17,12 +17,11 @@ from loading.connection.runtime import Runtime
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, open_inbox
 from loading.pushes.names import resources_named
-from pipelines.automation.exports import EXPORTS, SITE_JOB
 from pipelines.runs.interrupted_runs import UNFINISHED
+from pipelines.runs.jobs import EXPORTS, PUSHES, SITE_JOB
 from pipelines.runs.partition_selection import schools_in
 from pipelines.settings.settings import Settings
 
-PUSHES = "pushes"
 #: On a drain's run: the run changed rows of the lake.
 NEWS_TAG = "campus/news"
 #: Seconds after which a run stops draining. The sensor starts a new run for the remaining events.

@@ -10,11 +10,11 @@ import dagster as dg
 import yaml
 
 from assets.shared.dagster_private import NO_COMPUTE_LOGS
-from pipelines.district.config import BROKER_URL, RESULT_URL, celery_config
+from pipelines.district.config import celery_config
+from pipelines.settings.environment import BROKER_URL, POSTGRES_URL, RESULT_URL
 from pipelines.settings.settings import Settings, SettingsError, settings_for_programs
 from warehouse.files import write_text
 
-POSTGRES_URL = "DAGSTER_POSTGRES_URL"
 #: First line of a dagster.yaml that campus may overwrite when the settings or the version change.
 GENERATED_LINE = "# Written by campus. To change this file, remove this line: it is left alone then.\n"
 #: The storage of runs and events in Postgres.

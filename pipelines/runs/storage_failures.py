@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.shared.addresses import without_secrets
 
 #: Free bytes that a run needs to start: with less, it would end half-way.
@@ -103,7 +104,7 @@ def storage_message(error: BaseException, home: Path) -> str | None:
             if problem := disk_problem(home):
                 # SQLite may report a full disk as an I/O error.
                 return problem
-            address = os.environ.get("DAGSTER_POSTGRES_URL", "")
+            address = os.environ.get(POSTGRES_URL, "")
             reason = " ".join(without_secrets(str(cause.orig), address).split())
             return (
                 f"the database in which Dagster keeps its runs does not answer: {reason}. Check the "

@@ -25,6 +25,10 @@ MAX_BYTES = 1_000_000
 ADDRESS, SECRET = "CAMPUS_BASE_URL", "CAMPUS_CLIENT_SECRET"
 #: The address of the platform, and the credentials that are sent there.
 PLATFORM = (ADDRESS, "CAMPUS_CLIENT_ID", SECRET)
+#: The addresses of a district: the Postgres of its runs, the broker, and Celery's result backend.
+POSTGRES_URL, BROKER_URL = "DAGSTER_POSTGRES_URL", "CAMPUS_BROKER_URL"
+RESULT_URL = "CAMPUS_RESULT_URL"
+SERVERS = (POSTGRES_URL, BROKER_URL, RESULT_URL)
 #: The variables of an object store. Its clients read the environment alone, but a .env may have them, too.
 STORE = (
     "AWS_ENDPOINT_URL",
@@ -52,9 +56,7 @@ DIRECTIONS: Mapping[str, tuple[str, ...]] = {
         "CAMPUS_LAKE",
         "CAMPUS_CONFIG",
         "CAMPUS_NOTIFY_URL",
-        "DAGSTER_POSTGRES_URL",
-        "CAMPUS_BROKER_URL",
-        "CAMPUS_RESULT_URL",
+        *SERVERS,
         *_STORE_ADDRESS,
     ),
     "CAMPUS_NOTIFY_PASSWORD": ("CAMPUS_CONFIG",),

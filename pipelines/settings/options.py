@@ -22,11 +22,9 @@ from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.selection import FilterValue, Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
-from exports.oneroster.standard import Version
-from exports.ready import BOARD, READY
+from exports.names import BOARD, READY, SCHEMAS, Version
 from exports.site.folders import Role
 from exports.spreadsheet.sheets import Format, Language
-from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
 from warehouse.privacy import CLASSES
 from warehouse.stores import is_remote

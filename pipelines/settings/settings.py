@@ -21,7 +21,9 @@ from campus.selections import nearest
 from loading.reports.stems import sharing_stem
 from pipelines.settings.environment import (
     MAX_BYTES,
+    POSTGRES_URL,
     PREFIX,
+    SERVERS,
     STORE,
     Places,
     RefusedFile,
@@ -254,7 +256,12 @@ class Settings(BaseSettings):
     def postgres_address(self) -> str | None:
         """The address of the Postgres for Dagster's runs; None: the runs are in the home."""
         secret = self.postgres_url
-        return os.environ.get("DAGSTER_POSTGRES_URL") if secret is None else secret.get_secret_value()
+        return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
+
+    @property
+    def names_servers(self) -> bool:
+        """Whether the settings or the environment name a server of a district."""
+        return any((self.postgres_url, self.broker_url, self.result_url, *map(os.environ.get, SERVERS)))
 
     @property
     def lake_root(self) -> str:

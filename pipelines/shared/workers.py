@@ -1,7 +1,6 @@
 """The pace and the tokens that a district's workers share, a `campus.http.config.SharedState`."""
 
 import asyncio
-import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +12,6 @@ from sqlalchemy import Connection, text
 
 from campus.http.config import SharedState, SharedToken, TokenLock
 from campus.http.events import Event
-from pipelines.runs.instance import POSTGRES_URL
 from pipelines.shared.database import Database, load_content, store_content
 from pipelines.shared.pace import SharedPace
 from pipelines.shared.rate_table import RateTable
@@ -102,9 +100,3 @@ class DatabaseTokenLock(TokenLock):
 def workers(url: str, base_url: str, client_id: str, client_secret: str) -> Workers:
     """The shared state of a platform, the same for all clients of this process."""
     return Workers(url, base_url, client_id, client_secret)
-
-
-def shared_with_workers(base_url: str, client_id: str, client_secret: str) -> Workers | None:
-    """The shared state in Dagster's Postgres; None: there is no Postgres."""
-    url = os.environ.get(POSTGRES_URL)
-    return workers(url, base_url, client_id, client_secret) if url else None

@@ -18,6 +18,7 @@ from pipelines.forgetting.account import unproven
 from pipelines.lake.opening import lake_of, lake_without_check
 from pipelines.runs.storage_failures import disk_problem, storage_message
 from pipelines.runs.writer_locks import live_writers
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 from pipelines.status.maintenance import maintenance_of
 from pipelines.status.school_groups import first_of, name_schools
@@ -279,7 +280,6 @@ def _night_status(
     if folder is not None and not os.access(folder, os.W_OK):
         return to_do, [READ_ONLY_RECORDS.format(folder=folder)]
     # Imported only where there are runs: Dagster takes seconds to import.
-    from pipelines.district.pauses import pausing_workers
     from pipelines.nights.failed_runs import failed_runs
     from pipelines.nights.overdue import look_for_overdue
     from pipelines.nights.stalled_queue import stalled_queue
@@ -292,7 +292,7 @@ def _night_status(
             failed = failed_runs(instance, reasons, published_at)
             due = look_for_overdue(settings, lake, instance, standings)
             stalled = stalled_queue(instance)
-        pausing = pausing_workers(settings)
+        pausing = _pausing_workers(settings)
     except Exception as error:
         message = storage_message(error, settings.home)
         if message is None:
@@ -306,6 +306,16 @@ def _night_status(
     to_do += _left_out_lines(due, stale, standings)
     to_do += _not_whole_lines(due, stale, settings.options.incremental.whole_days)
     return to_do, list(_unknown_nights(due, stale))
+
+
+def _pausing_workers(settings: Settings) -> dict[str, str]:
+    """Why workers take no runs, by worker name; empty without workers."""
+    if settings.broker_url is None:
+        return {}
+    # Imported only for a district, whose libraries take long to import.
+    from pipelines.district.pauses import Pauses
+
+    return Pauses(os.environ[POSTGRES_URL]).all()
 
 
 def _not_whole_lines(due: "Overdue", stale: Set[int], whole_days: int) -> Iterable[str]:
@@ -341,8 +351,8 @@ def _unknown_nights(due: "Overdue", stale: Set[int]) -> Iterable[str]:
 
 def _failed_run_lines(failed: Sequence["FailedRun"], settings: Settings) -> Iterable[str]:
     """A line for each job and reason of failed runs."""
-    from pipelines.definitions import PUBLISH
     from pipelines.nights.failed_runs import REMEDIES
+    from pipelines.runs.jobs import PUBLISH
 
     is_outage = bool(settings.base_url) and (settings.home / NOTE).exists()
     groups: dict[tuple[str, str], list[FailedRun]] = defaultdict(list)

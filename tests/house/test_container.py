@@ -22,7 +22,7 @@ BY_NAME = {
 }
 #: The tools that compile the models, which the container lacks.
 DEVELOPER = ROOT / "pipelines" / "cli" / "developer"
-DEVELOPMENT = {"dbt-core", "mypy", "ruff", "pytest", "hypothesis", "moto", "flask", "scipy", "import-linter"}
+DEVELOPMENT = {"mypy", "ruff", "pytest", "hypothesis", "moto", "flask", "scipy", "import-linter"}
 
 
 def locked(file: str) -> dict[str, tuple[str, set[str]]]:

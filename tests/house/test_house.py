@@ -79,6 +79,7 @@ OPENERS = {
     "pipelines/cli/actions/inputs.py": "writes a new template",
     "pipelines/deliveries/mails.py": "attaches workbooks of the home",
     "pipelines/settings/origin.py": "a note of the home",
+    "warehouse/publish/models/compiler.py": "files of the code",
     "warehouse/publish/models/dbt_project.py": "files of the code",
     "warehouse/publish/models/model_runner.py": "seeds of the code, and thresholds merged into them",
     "warehouse/publish/models/thresholds.py": "seeds of the code, and new files",

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: What only few commands need, or what else costs.
-OF_FEW = {"celery", "dagster_postgres", "dbt", "kubernetes", "openpyxl", "psycopg2", "uvicorn"}
+OF_FEW = {"celery", "dagster_postgres", "kubernetes", "openpyxl", "psycopg2", "sqlglot", "uvicorn"}
 HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydantic", "sqlalchemy"}
 
 
@@ -16,8 +16,14 @@ HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydant
     ("modules", "not_needed"),
     [
         ("pipelines.cli.main", OF_FEW | HEAVY),
-        ("pipelines.settings.settings", OF_FEW | {"dagster", "deltalake", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.settings.settings", OF_FEW | HEAVY - {"pyarrow", "pydantic"}),
+        ("pipelines.cli.actions.sql", OF_FEW | HEAVY - {"duckdb", "pyarrow"}),
+        ("pipelines.cli.doctor", OF_FEW | {"amqp", "dagster", "redis", "sqlalchemy"}),
         ("pipelines.cli.actions.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
+        (
+            "pipelines.nights.failed_runs, pipelines.nights.overdue, pipelines.nights.stalled_queue",
+            OF_FEW | {"exports.export", "pipelines.definitions", "xlsxwriter"},
+        ),
         ("pipelines.cli.actions.load, pipelines.definitions", OF_FEW),
         ("pipelines.automation.exports, pipelines.deliveries.automation", OF_FEW),
     ],

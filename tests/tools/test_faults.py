@@ -66,7 +66,7 @@ def test_faults_of_a_function() -> None:
 
 
 def test_faults_of_a_model() -> None:
-    """Lines that dbt writes anew, comments, and lines that stand twice, are left alone."""
+    """Lines that the compiler writes anew, comments, and lines that stand twice, are left alone."""
     text = "-- a <= 1\nselect max(a) as a\nfrom {{ ref('b') }} left join c\nwhere a <= 1 -- most\nor b\nor b"
     compiled = text.replace("{{ ref('b') }}", "core.b")
     assert changes(sql_faults("a.sql", text, compiled)) == {

@@ -1,14 +1,15 @@
 """Draws faults: small changes of one line, of the kinds that people make, in functions and in SQL."""
 
 import ast
-import json
 import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from tools.faults.fault import COMPILED, ROOT, Fault
+from tools.faults.fault import ROOT, Fault
+from warehouse.publish.models.compiled_models import read_project
+from warehouse.publish.models.dbt_project import compiled
 
 SEED = 44
 #: Faults a room, and a mart.
@@ -82,11 +83,10 @@ def draw() -> list[Fault]:
         paths = [str(path.relative_to(ROOT)) for path in sorted((ROOT / room).rglob("*.py"))]
         all_faults = [fault for path in paths for fault in python_faults(path, _text(path))]
         faults += _choose(chance, all_faults, count)
-    nodes = json.loads(_text(COMPILED))["nodes"].values()
-    compiled = {node["name"]: node.get("compiled_code", "") for node in nodes}
+    sql = {model.name.partition(".")[2]: model.sql for model in read_project(compiled()).models}
     for mart in MARTS:
         path = f"{MODELS}/{mart}.sql"
-        faults += _choose(chance, list(sql_faults(path, _text(path), compiled[mart])), FAULTS_PER_MART)
+        faults += _choose(chance, list(sql_faults(path, _text(path), sql[mart])), FAULTS_PER_MART)
     return faults
 
 

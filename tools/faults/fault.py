@@ -1,9 +1,7 @@
 """A fault: one line of the product, and what stands there in its stead."""
 
 import csv
-import json
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass, fields
@@ -13,9 +11,6 @@ ROOT = Path(__file__).parents[2]
 FAULTS = Path(__file__).parent / "faults.tsv"
 #: Rooms whose lines are recorded.
 RECORDED_ROOMS = ("campus", "loading", "warehouse", "writeback")
-COMPILED = "warehouse/compiled_models.json"
-LINEAGE = "warehouse/compiled_lineage.json"
-FINGERPRINT = "from warehouse.publish.models.dbt_project import fingerprint; print(fingerprint())"
 
 
 class FaultMissing(ValueError):
@@ -68,7 +63,7 @@ def _code(fault: Fault, line: str) -> str:
 
 @contextmanager
 def planted(faults: Sequence[Fault], tree: Path, number: int) -> Iterator[None]:
-    """Change the lines in a worktree until the block ends; those of models also where they are compiled.
+    """Change the lines in a worktree until the block ends.
 
     Args:
         number: Of this trial: files that differ get times that differ, or Python would take cached bytecode.
@@ -76,8 +71,6 @@ def planted(faults: Sequence[Fault], tree: Path, number: int) -> Iterator[None]:
     with ExitStack() as stack:
         for fault in faults:
             stack.enter_context(_changed_file(tree / fault.path, fault, line_of(fault, tree), number))
-        if models := [fault for fault in faults if fault.path.endswith(".sql")]:
-            stack.enter_context(_compiled_again(models, tree))
         yield
 
 
@@ -93,28 +86,3 @@ def _changed_file(path: Path, fault: Fault, line: int, number: int) -> Iterator[
     finally:
         path.write_text(content, encoding="utf-8")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-@contextmanager
-def _compiled_again(faults: Sequence[Fault], tree: Path) -> Iterator[None]:
-    before = {name: (tree / name).read_text(encoding="utf-8") for name in (COMPILED, LINEAGE)}
-    manifest = json.loads(before[COMPILED])
-    for fault in faults:
-        [node] = [
-            node for node in manifest["nodes"].values() if fault.path.endswith(node["original_file_path"])
-        ]
-        lines = node["compiled_code"].split("\n")
-        lines = [fault.changed if _code(fault, line) == fault.text else line for line in lines]
-        node["compiled_code"] = "\n".join(lines)
-    fingerprint = subprocess.run(
-        [tree / ".venv/bin/python", "-c", FINGERPRINT], cwd=tree, capture_output=True, text=True, check=True
-    ).stdout.strip()
-    # Both files say of which models they are; the lineage is that without faults.
-    lineage = before[LINEAGE].replace(manifest["fingerprint"], fingerprint, 1)
-    (tree / LINEAGE).write_text(lineage, encoding="utf-8")
-    (tree / COMPILED).write_text(json.dumps(manifest | {"fingerprint": fingerprint}), encoding="utf-8")
-    try:
-        yield
-    finally:
-        for name, content in before.items():
-            (tree / name).write_text(content, encoding="utf-8")

@@ -62,7 +62,8 @@ class Label:
 class Labels:
     """Labels of tables and columns, stated or inherited.
 
-    `manifest`: dbt's; `columns`: those of the file as (schema, table, column); `tables`: those of `raw`."""
+    `manifest`: the compiled project; `columns`: those of the file as (schema, table, column); `tables`: those
+    of `raw`."""
 
     def __init__(
         self,

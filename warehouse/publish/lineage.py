@@ -1,28 +1,21 @@
-"""`quality.lineage`: the columns that each column of the published file is made of, down to the interface.
-
-pipelines/cli/developer/lineage.py reads the sources of models from their SQL when the models are compiled.
-"""
+"""`quality.lineage`: the columns that each column of the published file is made of, down to the interface."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 
 import duckdb
 import pyarrow as pa
 
-from warehouse.lake.logs.tables import Log
+from warehouse.lake.logs.tables import LOGS, MADE, Log
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, Column, Table, comments
-from warehouse.publish.models.dbt_project import COMPILED, PROJECT, ModelsBroken, fingerprint
+from warehouse.publish.models.compiled_models import VALUE, read_project
+from warehouse.publish.models.dbt_project import cached, compiled
 
-#: Which `make models` writes beside the compiled project.
-COMPILED_LINEAGE = COMPILED.with_name("compiled_lineage.json")
 #: The source_schema of columns of `raw`.
 INTERFACE = "interface"
-#: The kinds of sources.
-VALUE, CONDITION = "value", "condition"
 LINEAGE = Log(
     name="lineage",
     comment="The columns that each column is made of, and by which its rows are chosen, a row for each; "
@@ -60,6 +53,7 @@ LINEAGE = Log(
     ),
 )
 
+Lineage = Mapping[str, Mapping[str, Mapping[str, list[str]]]]
 #: Schema, table, column and kind.
 Source = tuple[str | None, str | None, str | None, str | None]
 #: Of a column whose values no source gives.
@@ -78,27 +72,34 @@ def record_lineage(
     names = LINEAGE.lake_schema.names
     rows = [
         dict(zip(names, (*place, *source), strict=True))
-        for place, sources in (*_of_raw(tables, endpoints), *_of_models())
+        for place, sources in (*_of_raw(tables, endpoints), *_of_models(tables))
         for source in sources or [NO_SOURCE]
     ]
     con.register("sources", pa.Table.from_pylist(rows, schema=LINEAGE.lake_schema))
     con.execute("INSERT INTO quality.lineage FROM sources")
 
 
-@cache
-def compiled_lineage() -> Mapping[str, Mapping[str, Mapping[str, list[str]]]]:
-    """By model, column and kind, the sources that pipelines/cli/developer/lineage.py has read.
+def model_lineage(tables: Iterable[Table]) -> Lineage:
+    """By model, column and kind, the sources of its columns. `tables`: those of `raw`.
 
-    Raises ModelsBroken if the project has changed since it was compiled."""
-    stored = json.loads(COMPILED_LINEAGE.read_text(encoding="utf-8"))
-    if stored["fingerprint"] != fingerprint():
-        raise ModelsBroken(f"{PROJECT} has changed since it was compiled: run `make models`")
-    lineage: Mapping[str, Mapping[str, Mapping[str, list[str]]]] = stored["lineage"]
-    return lineage
+    Raises ModelsBroken if the project cannot be compiled."""
+    columns = {
+        f"raw.{table.name}": [column.name for column in (*table.columns, SCHOOL_ID, *BOOKKEEPING)]
+        for table in tables
+    }
+    columns |= {f"quality.{log.name}": [column.name for column in log.columns] for log in (*LOGS, *MADE)}
+
+    def make() -> Lineage:
+        # Only the first process after a change needs them: sqlglot parses all SQL in seconds.
+        from warehouse.publish.models.column_lineage import lineage_of
+
+        return lineage_of(read_project(compiled()), columns)
+
+    return cached("lineage", json.dumps(columns), make)
 
 
-def _of_models() -> Iterator[tuple[tuple[str, str, str], list[Source]]]:
-    for model, columns in compiled_lineage().items():
+def _of_models(tables: Iterable[Table]) -> Iterator[tuple[tuple[str, str, str], list[Source]]]:
+    for model, columns in model_lineage(tables).items():
         schema, _, table = model.partition(".")
         for column, kinds in columns.items():
             sources = [] if VALUE in kinds else [NO_SOURCE]

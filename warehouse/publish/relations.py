@@ -125,7 +125,7 @@ def _row(table: Mapping[str, Any], check: Mapping[str, Any]) -> dict[str, Any]:
 
 def _key(row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     nullable = [NULLABLE.fullmatch(column) for column in columns]
-    # dbt lists checks by name, so their names say which of several keys comes first.
+    # Checks are listed by name, so their names say which of several keys comes first.
     is_primary = row["check_name"] == f"{row['table_name']}_key" and not any(nullable)
     return {
         **row,

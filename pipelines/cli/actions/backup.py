@@ -8,7 +8,7 @@ from pipelines.cli.actions.forget import run_forget_again
 from pipelines.cli.command_session import session
 from pipelines.cli.terminal.display import fail, print_line
 from pipelines.lake.opening import lake_of
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 
 

@@ -16,8 +16,9 @@ from pipelines.district.trial import CHECK_SECONDS, trial
 from pipelines.lake.identity import check_lake, use_lake
 from pipelines.lake.opening import lake_without_check
 from pipelines.runs.daemon_lock import lock_daemon
-from pipelines.runs.instance import POSTGRES_URL, contradicting_sections, open_instance, prepare_programs
+from pipelines.runs.instance import contradicting_sections, open_instance, prepare_programs
 from pipelines.runs.interrupted_runs import runs_under_way
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError, check_home
 
 

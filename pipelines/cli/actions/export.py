@@ -9,8 +9,8 @@ import duckdb
 
 from campus.files.table_file import TableError
 from exports.export import OF_THE_FILE, Failed, Options, Unknown, Written, export
+from exports.names import ONEROSTER
 from exports.oneroster.write import Content
-from exports.ready import ONEROSTER
 from exports.schema import Dialect
 from exports.site.folders import READERS, SITE, WORKBOOK, WRITTEN, Role, pages_in
 from exports.source import schools as published_schools

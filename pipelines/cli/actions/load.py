@@ -22,8 +22,9 @@ from pipelines.definitions import build_definitions, load_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.nights.sync import JobEnd, SelectionError, build, build_shards, load, maintain, new_sync_id
 from pipelines.notices.automation import show_status
+from pipelines.platform import attendance_settings
 from pipelines.publication.due_shards import shards_to_build
-from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
+from pipelines.resources import open_runtime, runtime_without_platform
 from pipelines.runs.instance import open_instance
 from pipelines.runs.partition_selection import SCHOOLS_TAG, SELECTED_TAG
 from pipelines.runs.storage_failures import disk_problem, full_disk, is_full, store_message

@@ -6,9 +6,8 @@ after a change of the columns of `raw`."""
 import json
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from difflib import get_close_matches
 from hashlib import sha256
@@ -20,12 +19,14 @@ import duckdb
 from pydantic import SecretStr
 
 from loading.tables import TABLES
-from pipelines.cli.developer.compile_models import EXECUTABLE, FOLDERS
+from pipelines.cli.developer.unit_tests import UnitTest, run_unit_tests, unit_tests
 from pipelines.cli.terminal.display import complain, print_line, show
 from pipelines.settings.settings import settings_apart
 from simulator.process import running
 from warehouse.publish.labels import Labels
-from warehouse.publish.models.dbt_project import PROJECT, Build
+from warehouse.publish.models.compiled_models import Model, Project, read_project
+from warehouse.publish.models.dbt_project import PROJECT, Build, compiled
+from warehouse.publish.models.model_runner import Built, Checked, run
 from warehouse.publish.publish import FILE
 
 HOME = Path(__file__).parents[3] / "data" / "model"
@@ -88,45 +89,59 @@ def raw_columns() -> str:
 
 def build_model(home: Path, path: Path) -> int:
     """Build one model in a prepared home and print the results. Returns the exit status."""
-    name = path.stem
-    build = _build(home)
-    target = home / "target"
-    results_file = target / "run_results.json"
-    results_file.unlink(missing_ok=True)
-    done = subprocess.run(
-        [
-            os.fspath(EXECUTABLE),
-            "--log-level",
-            "warn",
-            "build",
-            "--full-refresh",
-            *_selection(path),
-            *FOLDERS,
-        ],
-        env={
-            **os.environ,
-            **build.environment,
-            # The same for each call, so that dbt parses only changed files.
-            "DBT_TARGET_PATH": str(target),
-            "DBT_LOG_PATH": str(home / "logs"),
-        },
-        check=False,
-    )
-    if not results_file.exists():
-        complain("dbt built nothing, see above")
+    project, file = read_project(compiled()), _build(home).file
+    model = next(model for model in project.models if model.name == f"{_schema(path)}.{path.stem}")
+    with closing(duckdb.connect(str(file))) as con:
+        done = list(run(con, _upstream(project, model), _tables_of_lake(con)))
+    built = [result for result in done if isinstance(result, Built)]
+    checked = [result for result in done if isinstance(result, Checked)]
+    for result in built:
+        if result.problem:
+            complain(f"{result.model.name}: {result.problem}")
+    for check in checked:
+        print_line(f"{check.status:>8}  {check.check.name}")
+    good = [result for result in built if not result.problem]
+    print_line(f"{len(good)} of {len(built)} models and seeds built")
+    if len(good) < len(built):
         return 1
-    results = json.loads(results_file.read_text(encoding="utf-8"))["results"]
-    _print_results(results)
-    manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
-    for part in missing_parts(manifest, name, build.file):
+    tests = [test for test in unit_tests() if test.model == path.stem]
+    failures = run_unit_tests(tests, project, file)
+    for name, differences in failures.items():
+        print_line(f"{'fail' if differences else 'pass':>8}  {name}")
+        for line in differences:
+            print_line(f"          {line}")
+    for part in missing_parts(compiled(), unit_tests(), path.stem, file):
         print_line(f" missing  {part}")
-    if any(_is_model(result, name) and result["status"] == "success" for result in results):
-        _show_rows(build.file, f"{_schema(path)}.{name}")
-    return int(done.returncode != 0)
+    _show_rows(file, model.name)
+    return int(any(failures.values()) or any(check.forbids for check in checked))
 
 
-def missing_parts(manifest: Mapping[str, Any], name: str, file: Path) -> list[str]:
-    """Name the parts of a model that the tests require and that are missing."""
+def _upstream(project: Project, model: Model) -> Project:
+    """The project of a model, its upstream, and its own checks."""
+    models = {entry.name: entry for entry in project.models}
+    names, todo = {model.name}, [model]
+    while todo:
+        inputs = [models[name] for name in todo.pop().inputs if name in models and name not in names]
+        names |= {entry.name for entry in inputs}
+        todo += inputs
+    return Project(
+        tuple(entry for entry in project.models if entry.name in names),
+        # A check of two models may read one that is not built here, as it was when the home was made.
+        tuple(check for check in project.checks if check.of == model.name),
+        project.sources,
+    )
+
+
+def _tables_of_lake(con: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = con.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ('raw', 'quality')"
+    )
+    return [name for (name,) in rows.fetchall()]
+
+
+def missing_parts(manifest: Mapping[str, Any], tests: Iterable[UnitTest], name: str, file: Path) -> list[str]:
+    """Name the parts of a model that the tests require and that are missing. `manifest`: the compiled
+    project."""
     node = manifest["nodes"][f"model.campus.{name}"]
     schema = node["schema"]
     if schema == "staging":
@@ -143,7 +158,7 @@ def missing_parts(manifest: Mapping[str, Any], name: str, file: Path) -> list[st
         parts.append("a name in Chinese for the table (label_zh under config.meta of its yml)")
     if schema == "marts" and not node["config"]["meta"].get("broken_by"):
         parts.append("statements that break its checks (broken_by under config.meta of its yml)")
-    if schema == "marts" and all(test["model"] != name for test in manifest["unit_tests"].values()):
+    if schema == "marts" and all(test.model != name for test in tests):
         parts.append("a unit test")
     return parts
 
@@ -152,30 +167,9 @@ def _build(home: Path) -> Build:
     return Build(home, threads=os.cpu_count() or 1, memory_limit="1GB")
 
 
-def _selection(path: Path) -> list[str]:
-    """dbt's selection: the model and its upstream, its unit tests, and the checks of its own yml."""
-    yml = path.relative_to(PROJECT).with_suffix(".yml").as_posix()
-    tests = (f"{path.stem}+1,resource_type:unit_test", f"path:{yml},resource_type:test")
-    return ["--indirect-selection", "empty", "--select", f"+{path.stem}", *tests]
-
-
 def _schema(path: Path) -> str:
     """The schema of a model: its folder (dbt_project.yml)."""
     return path.relative_to(PROJECT / "models").parts[0]
-
-
-def _is_model(result: Mapping[str, Any], name: str) -> bool:
-    return bool(result["unique_id"] == f"model.campus.{name}")
-
-
-def _print_results(results: list[dict[str, Any]]) -> None:
-    for result in results:
-        kind, _, name = result["unique_id"].split(".", 2)
-        if kind in ("test", "unit_test"):
-            print_line(f"{result['status']:>8}  {name.split('.')[1 if kind == 'unit_test' else 0]}")
-    built = [result for result in results if result["unique_id"].startswith(("model.", "seed."))]
-    good = [result for result in built if result["status"] == "success"]
-    print_line(f"{len(good)} of {len(built)} models and seeds built")
 
 
 def _show_rows(file: Path, table: str) -> None:

@@ -12,8 +12,6 @@ from loading.discovery.listing import MAX_IDS
 from pipelines.cli.doctor.home import (
     examine_files,
     examine_identity_numbers,
-    examine_lake,
-    examine_services,
     examine_store,
 )
 from pipelines.cli.doctor.probes import Finding, unavailable
@@ -21,7 +19,7 @@ from pipelines.cli.doctor.pushes_and_writes import examine_inbox, examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
 from pipelines.cli.terminal.display import console, print_line
 from pipelines.lake.opening import lake_without_check
-from pipelines.resources import open_platform
+from pipelines.platform import open_platform
 from pipelines.runs.storage_failures import disk_problem
 from pipelines.settings.settings import Settings, SettingsError, check_home, needs_platform, plain_http
 from pipelines.status.maintenance import maintenance_of
@@ -74,12 +72,12 @@ async def _examine(settings: Settings, rediscover: bool) -> AsyncIterator[Findin
         yield Finding(False, f"{error}. Make it writable for this user, or name another folder.")
     if full := disk_problem(settings.home):
         yield Finding(False, full)
-    for finding in (*examine_files(settings), *examine_services(settings)):
+    for finding in (*examine_files(settings), *_examine_services(settings)):
         yield finding
     store = examine_store(settings)
     if store is not None:
         yield store
-    lake = examine_lake(settings) if store is None or store.good else None
+    lake = _examine_lake(settings) if store is None or store.good else None
     if lake is not None:
         yield lake
     with open_platform(settings) as platform:
@@ -104,6 +102,22 @@ async def _examine(settings: Settings, rediscover: bool) -> AsyncIterator[Findin
         yield Finding(True, f"The warehouse is published: {settings.published}.")
     else:
         yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
+
+
+def _examine_services(settings: Settings) -> Iterator[Finding]:
+    if settings.names_servers:
+        # Only a district has servers, whose libraries take long to import.
+        from pipelines.cli.doctor.servers import examine_services
+
+        yield from examine_services(settings)
+
+
+def _examine_lake(settings: Settings) -> Finding | None:
+    if settings.postgres_address is None:
+        return None
+    from pipelines.cli.doctor.servers import examine_lake
+
+    return examine_lake(settings)
 
 
 async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator[Finding]:

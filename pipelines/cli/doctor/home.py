@@ -16,23 +16,22 @@ import msgspec
 import obstore
 import pyarrow.parquet as pq
 from obstore.exceptions import BaseError
-from sqlalchemy.exc import SQLAlchemyError
 
 from campus.decoding.withholding import withhold_in_row
 from campus.identity_numbers import is_identity_field, may_hold_identity_number
 from campus.registry import RESOURCES
 from pipelines.cli.doctor.probes import Finding
-from pipelines.district.services import PATIENCE, services
-from pipelines.lake.identity import check_lake
-from pipelines.lake.opening import lake_without_check
 from pipelines.runs.storage_failures import store_problem
-from pipelines.settings.settings import Settings, SettingsError
+from pipelines.settings.settings import Settings
 from warehouse.files import UMASK
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import CHANGES, PAST_ROWS, QUARANTINE, Log
 from warehouse.lake.tables import EXTRA
 from warehouse.published.audiences import group_problem
 from warehouse.stores import is_remote, store_of
+
+#: Seconds to wait for an answer of the object store.
+STORE_PATIENCE = 5
 
 
 @dataclass
@@ -155,36 +154,13 @@ def _examine_audiences(settings: Settings) -> Iterator[Finding]:
         yield Finding(problem is None, problem or f"Audience {audience.name} reads {audience.file}.")
 
 
-def examine_services(settings: Settings) -> Iterator[Finding]:
-    """Whether the servers answer that the settings name."""
-    for service, address in services(settings):
-        if address is not None:
-            why_not = service.problem(address)
-            yield Finding(why_not is None, why_not or f"{service.name} answers ({service.variable}).")
-
-
-def examine_lake(settings: Settings) -> Finding | None:
-    """Whether the lake is the district's; None: without a district, or where a server does not answer."""
-    if settings.postgres_address is None:
-        return None
-    lake = lake_without_check(settings)
-    try:
-        check_lake(settings, lake)
-    except SettingsError as error:
-        return Finding(False, str(error))
-    except (SQLAlchemyError, BaseError, OSError):
-        # Other findings report these errors.
-        return None
-    return Finding(True, f"The lake is the district's: {lake.root}.")
-
-
 def examine_store(settings: Settings) -> Finding | None:
     """Whether the object store of the lake answers; None: the lake is in a folder."""
     root = settings.lake_root
     if not is_remote(root):
         return None
     try:
-        obstore.list_with_delimiter(store_of(root, PATIENCE))
+        obstore.list_with_delimiter(store_of(root, STORE_PATIENCE))
     except (BaseError, OSError) as error:
         return Finding(False, f"The object store of the lake (CAMPUS_LAKE) {store_problem(str(error))}.")
     return Finding(True, f"The object store of the lake answers (CAMPUS_LAKE {root}).")

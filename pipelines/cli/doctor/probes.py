@@ -21,7 +21,7 @@ from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import SEMESTERS, V1_SEMESTERS, ResourceSpec
-from pipelines.resources import term_types
+from pipelines.platform import term_types
 from pipelines.settings.settings import Settings
 
 

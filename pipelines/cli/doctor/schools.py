@@ -53,7 +53,7 @@ from pipelines.cli.doctor.probes import (
     unavailable,
 )
 from pipelines.lake.opening import lake_without_check
-from pipelines.resources import wanted_reports
+from pipelines.platform import wanted_reports
 from pipelines.settings.settings import Settings
 from warehouse.load.logs.load_log import now
 

@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from assets.shared.run_retention import DONE_TAG, delete_old_runs
-from pipelines.runs.instance import POSTGRES_URL, dagster_home
+from pipelines.runs.instance import dagster_home
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 
 NOW, AGES = timedelta(0), timedelta(days=60)

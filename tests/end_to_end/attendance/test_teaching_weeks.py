@@ -13,7 +13,7 @@ import pytest
 from campus.attendance.calendar import week_1_on
 from loading.attendance.weeks import timeline_of
 from pipelines.cli.doctor import run_doctor
-from pipelines.resources import attendance_settings
+from pipelines.platform import attendance_settings
 from pipelines.settings.options import AttendanceOptions
 from tests.kits.worlds.world import EARLY, World
 

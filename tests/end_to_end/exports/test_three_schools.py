@@ -19,7 +19,7 @@ import duckdb
 import pytest
 
 from exports.export import Options, Written, export
-from exports.ready import BOARD, ONEROSTER, READY
+from exports.names import BOARD, ONEROSTER, READY
 from exports.site.folders import SITE, WORKBOOK, Role
 from simulator.settings import DEFAULT_TODAY
 from tests.kits.exports.golden_dump import digests_of, shortened, texts_of

@@ -31,8 +31,9 @@ from pipelines.definitions import build_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.nights.sync import build
 from pipelines.resources import runtime_without_platform
-from pipelines.runs.instance import GENERATED_LINE, POSTGRES_URL, open_instance
+from pipelines.runs.instance import GENERATED_LINE, open_instance
 from pipelines.runs.writer_locks import writing
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of
 from simulator.process import RunningSimulator, running

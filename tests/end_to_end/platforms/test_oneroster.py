@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exports.export import Options, Written, export
-from exports.oneroster.standard import Version
+from exports.names import Version
 from exports.oneroster.write import Content
 from tests.kits.exports.oneroster_reader import ABSENT, diagnostics
 from tests.kits.exports.oneroster_standard import Row, findings, read

@@ -20,19 +20,19 @@ def insert(
 
 
 def mart(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    """The rows that a mart's own query, as dbt compiled it, makes of the file's tables."""
+    """The rows that a mart's own query, as it is compiled, makes of the file's tables."""
     query = compiled()["nodes"][f"model.campus.{name}"]["compiled_code"]
     return connection.sql(query).pl().to_dicts()
 
 
 def make(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-    """Make models anew by their own queries, as dbt compiled them, in this order."""
+    """Make models anew by their own queries, as they are compiled, in this order."""
     for name in names:
         node = compiled()["nodes"][f"model.campus.{name}"]
         connection.execute(f"create or replace table {node['schema']}.{name} as {node['compiled_code']}")
 
 
 def macros(*files: str) -> Any:
-    """The macros of some files (without .sql), as dbt would render them."""
+    """The macros of some files (without .sql), as the compiler renders them."""
     source = "".join((PROJECT / "macros" / f"{file}.sql").read_text(encoding="utf-8") for file in files)
     return jinja2.Environment().from_string(source).module

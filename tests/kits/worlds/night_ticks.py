@@ -8,8 +8,8 @@ import dagster as dg
 from assets.shared.dagster_private import show_on_timeline
 from loading.connection.runtime import SYNC_ID_TAG
 from pipelines.automation.nightly import SEPARATOR, loads_after_discovery
-from pipelines.definitions import DISCOVERY
-from pipelines.nights.school_night import SCHOOL_NIGHT, STEPS
+from pipelines.nights.school_night import STEPS
+from pipelines.runs.jobs import DISCOVERY, SCHOOL_NIGHT
 from pipelines.runs.partition_selection import SCHOOLS_TAG
 from pipelines.settings.settings import Settings
 from tests.kits.worlds.world import World

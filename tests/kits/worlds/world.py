@@ -20,10 +20,11 @@ from assets.shared.partitions import SCHOOL_SEMESTERS
 from campus.registry import BASE_DATA, RESOURCES, SCHOOLS
 from loading.connection.runtime import SYNC_ID_TAG, Runtime
 from loading.tables import TABLES
-from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
+from pipelines.definitions import build_definitions, load_definitions
 from pipelines.lake.opening import lake_of, make_ready
 from pipelines.nights.sync import JobEnd, build, load
 from pipelines.resources import open_runtime
+from pipelines.runs.jobs import DISCOVERY
 from pipelines.settings.options import DatasetOptions, Options, PlatformOptions
 from pipelines.settings.settings import Settings
 from simulator.process import RunningSimulator, running

@@ -21,10 +21,9 @@ from campus.registry import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.connection.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.partition_keys import school_of
 from loading.tables import TABLES
-from pipelines.automation.exports import EXPORTS, SITE_JOB
-from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH, build_definitions
-from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.definitions import build_definitions
 from pipelines.notices.automation import STATUS
+from pipelines.runs.jobs import DISCOVERY, EXPORTS, MAINTENANCE, PUBLISH, SCHOOL_NIGHT, SITE_JOB
 from pipelines.runs.partition_selection import SCHOOL_TAG
 from pipelines.settings.options import ExportOptions, Options, PublishOptions
 from tests.kits.worlds.clock import clock_at

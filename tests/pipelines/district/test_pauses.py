@@ -11,7 +11,7 @@ from pipelines.district.pauses import (
     Failures,
     may_be_this_machine,
 )
-from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from tests.kits.programs.failed_slices import slices_failed
 
 

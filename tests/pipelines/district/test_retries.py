@@ -6,7 +6,6 @@ from itertools import count
 import dagster as dg
 import pytest
 
-from pipelines.definitions import DISCOVERY
 from pipelines.nights.run_state import (
     RETRY_TAG,
     WILL_RETRY_TAG,
@@ -14,6 +13,7 @@ from pipelines.nights.run_state import (
     last_discovery,
     runs_under_way,
 )
+from pipelines.runs.jobs import DISCOVERY
 from tests.kits.worlds.night_ticks import ended_discovery
 
 

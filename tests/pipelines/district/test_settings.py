@@ -12,14 +12,9 @@ from pydantic import SecretStr
 from assets.shared.dagster_private import show_on_timeline
 from pipelines.district import programs
 from pipelines.district.queues import BUILD, FOR_BUILDS, LOAD, PLATFORM_TAG, QUEUE_TAG
-from pipelines.runs.instance import (
-    GENERATED_LINE,
-    MOVED_MODULES,
-    POSTGRES_URL,
-    contradicting_sections,
-    dagster_home,
-)
+from pipelines.runs.instance import GENERATED_LINE, MOVED_MODULES, contradicting_sections, dagster_home
 from pipelines.runs.launchers import NamedLaunches
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.options import DistrictOptions, Options
 from pipelines.settings.settings import Settings, SettingsError, load_settings
 

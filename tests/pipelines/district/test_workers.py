@@ -20,7 +20,8 @@ from pipelines.district.pauses import Pauses
 from pipelines.district.queues import BUILD, QUEUE_TAG
 from pipelines.district.unstarted_runs import runs_without_a_worker
 from pipelines.nights.run_state import WILL_RETRY_TAG
-from pipelines.runs.instance import POSTGRES_URL, open_instance
+from pipelines.runs.instance import open_instance
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import load_settings
 from pipelines.status.report import status_of
 from tests.kits.programs.held_runs import CUT_OFF, HeldRuns

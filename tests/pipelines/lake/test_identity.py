@@ -15,11 +15,11 @@ from kombu.connection import Connection
 from pydantic import SecretStr
 
 from pipelines.backup import back_up, restore
-from pipelines.cli.doctor.home import examine_lake
+from pipelines.cli.doctor.servers import examine_lake
 from pipelines.lake import opening as lakes
 from pipelines.lake.identity import NAME, check_lake, use_lake
 from pipelines.lake.opening import lake_of, lake_without_check, make_ready
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError
 from tests.kits.programs.command_line import campus
 from tests.kits.programs.processes import Program, environment_for, started

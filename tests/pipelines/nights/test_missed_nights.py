@@ -14,18 +14,13 @@ from sqlalchemy.exc import OperationalError
 from assets.loads import BASE_DATA
 from assets.shared.partitions import ATTENDANCE_WEEKS, PARTITIONS
 from loading.connection.runtime import SYNC_ID_TAG
-from pipelines.automation.exports import EXPORTS, SITE_JOB
-from pipelines.definitions import DISCOVERY, PUBLISH
-from pipelines.deliveries.automation import DELIVER
 from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.overdue import Overdue, look_for_overdue
 from pipelines.nights.run_state import ALL_REQUESTED_TAG
-from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import due_notice
-from pipelines.pushes.automation import PUSHES
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import DELIVER, DISCOVERY, EXPORTS, MORNING, PUBLISH, PUSHES, SCHOOL_NIGHT, SITE_JOB
 from pipelines.runs.launchers import LAUNCHER_TAG, PROCESS_TAG
 from pipelines.runs.partition_selection import SCHOOLS_TAG, SELECTED_TAG
 from pipelines.settings.settings import Settings

@@ -14,13 +14,13 @@ from loading.connection.runtime import SYNC_ID_TAG
 from loading.partition_keys import partition_key, school_of
 from loading.tables import TABLES
 from pipelines.automation.nightly import SCHOOLS_PER_TICK
-from pipelines.definitions import DISCOVERY, MAINTENANCE, PUBLISH
 from pipelines.nights import run_state
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, RUN_KEY_TAG, awaits_load_requests
-from pipelines.nights.school_night import SCHOOL_NIGHT, STEPS
+from pipelines.nights.school_night import STEPS
 from pipelines.publication import after_loads
 from pipelines.publication.after_loads import publish_after_loads
 from pipelines.resources import runtime_without_platform
+from pipelines.runs.jobs import DISCOVERY, MAINTENANCE, PUBLISH, SCHOOL_NIGHT
 from pipelines.runs.writer_locks import writing
 from pipelines.settings.options import Options, RunOptions
 from pipelines.settings.settings import Settings

@@ -16,9 +16,10 @@ from loading.connection.connected import KNOWN_FOR, NOTE, known_since
 from loading.partition_keys import week_key
 from loading.tables import TABLES
 from pipelines.cli.terminal.verdict import verdict
-from pipelines.definitions import DISCOVERY, build_definitions
+from pipelines.definitions import build_definitions
 from pipelines.nights.school_night import night_config
 from pipelines.nights.sync import JobEnd
+from pipelines.runs.jobs import DISCOVERY
 from pipelines.runs.launchers import LAUNCHER_TAG, own_tags
 from pipelines.runs.partition_selection import night_tags
 from pipelines.settings.settings import Settings

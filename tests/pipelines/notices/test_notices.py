@@ -15,9 +15,10 @@ from pydantic import SecretStr
 
 from loading.connection.connected import NOTE
 from pipelines.cli.actions.notify import NO_RECIPIENT, run_notify
-from pipelines.notices.automation import MORNING, STATUS, morning_definitions
+from pipelines.notices.automation import STATUS, morning_definitions
 from pipelines.notices.channels import FORMS, NotSent, mail, post
 from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, SENT_FILE, Notice, due_notice, record_sent
+from pipelines.runs.jobs import MORNING
 from pipelines.settings.options import Form, MailOptions, NotifyOptions, Options
 from pipelines.settings.settings import Settings
 from pipelines.status.report import SchoolStatus, Status, status_of

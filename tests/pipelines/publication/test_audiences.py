@@ -12,7 +12,7 @@ import pytest
 
 from assets.publication.models import is_published
 from pipelines.cli.doctor.home import examine_files
-from pipelines.resources import attendance_settings
+from pipelines.platform import attendance_settings
 from pipelines.settings.options import AudienceOptions, PublishOptions
 from pipelines.status.report import _to_do
 from tests.kits.worlds.world import World

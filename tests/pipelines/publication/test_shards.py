@@ -14,9 +14,9 @@ from exports.export import Options as ExportOptions
 from exports.export import Written, export
 from pipelines.cli.actions.load import run_build
 from pipelines.cli.actions.sql import run_sql
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.nights.run_state import ALL_REQUESTED_TAG, last_discovery
 from pipelines.publication import due_shards
+from pipelines.runs.jobs import DISCOVERY, DISTRICT_JOB, MAINTENANCE, PUBLISH
 from pipelines.status.report import _to_do
 from tests.kits.worlds.shards import District, digests, forbid_school
 from tests.kits.worlds.world import World

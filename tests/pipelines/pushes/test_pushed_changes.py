@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from loading.pushes.inbox import open_inbox
-from pipelines.definitions import MAINTENANCE
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import MAINTENANCE
 from tests.kits.programs.processes import ROOT, environment_for, started
 from tests.kits.servers.nginx import free_port
 from tests.kits.waiting import until

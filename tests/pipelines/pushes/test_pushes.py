@@ -23,9 +23,9 @@ from loading.pushes import inbox as inboxes
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, open_inbox
 from loading.pushes.names import PushSettings
-from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.pushes.automation import PUSHES, push_definitions
+from pipelines.pushes.automation import push_definitions
 from pipelines.resources import open_runtime
+from pipelines.runs.jobs import PUSHES, SCHOOL_NIGHT
 from pipelines.runs.partition_selection import SCHOOLS_TAG
 from tests.kits.worlds.world import World, differences
 

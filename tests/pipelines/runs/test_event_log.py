@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from assets.shared.dagster_private import SqliteEventLogStorage
 from pipelines.runs.event_log import MAX_OPEN, KeptSqliteEventLog
-from pipelines.runs.instance import FIRST_CONFIG, GENERATED_LINE, POSTGRES_URL, dagster_home
+from pipelines.runs.instance import FIRST_CONFIG, GENERATED_LINE, dagster_home
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError
 
 WAIT = 60.0

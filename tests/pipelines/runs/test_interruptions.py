@@ -18,12 +18,12 @@ import uvloop
 from dagster._utils.interrupts import capture_interrupts
 
 from pipelines.cli.command_session import interrupt_on_signals, session
-from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.lake.opening import lake_of
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.run_state import last_discovery
 from pipelines.runs.instance import open_instance
 from pipelines.runs.interrupted_runs import close_gone_runs, closed_run
+from pipelines.runs.jobs import DISCOVERY, PUBLISH
 from pipelines.runs.launchers import LAUNCHER_TAG, PROCESS_TAG
 from pipelines.runs.partition_selection import SCHOOL_TAG, school_tags
 from pipelines.runs.writer_locks import Busy, live_writers, writing

@@ -6,8 +6,9 @@ import dagster as dg
 import pytest
 
 from assets.shared.load_kind import is_halted
-from pipelines.definitions import DISCOVERY, build_definitions
+from pipelines.definitions import build_definitions
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import DISCOVERY
 from pipelines.settings.origin import NOTE, Origin, read_origin
 from pipelines.settings.settings import SettingsError, claim_home, load_settings, needs_platform
 from pipelines.settings.simulated_platform import (

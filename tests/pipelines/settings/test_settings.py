@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import ReportSelection
 from loading.reports.tables import selections_of
-from pipelines.resources import wanted_reports
+from pipelines.platform import wanted_reports
 from pipelines.settings.options import DatasetOptions, Options, ReportOptions, Section
 from pipelines.settings.settings import SETTINGS, Settings, SettingsError, load_settings
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from sqlalchemy.exc import OperationalError
 
 from campus.http.events import Event
-from pipelines.cli.doctor.home import examine_services
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.cli.doctor.servers import examine_services
 from pipelines.runs.storage_failures import storage_message
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings, SettingsError, load_settings
 from pipelines.shared.addresses import HIDDEN, without_secrets
 from pipelines.shared.database import Database

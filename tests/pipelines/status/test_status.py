@@ -17,10 +17,10 @@ from loading.pushes.inbox import open_inbox
 from loading.tables import TABLES, slice_of
 from pipelines.cli.actions.status import run_status, table_of
 from pipelines.cli.terminal.display import console
-from pipelines.definitions import DISCOVERY
 from pipelines.lake.opening import lake_of
 from pipelines.notices.automation import metadata_of
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import DISCOVERY
 from pipelines.runs.writer_locks import writing
 from pipelines.settings.options import DatasetOptions, Options
 from pipelines.settings.settings import Settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.settings.environment import POSTGRES_URL
 from tests.kits.servers.postgres import postgres
 
 #: What a launch does in the webserver, with the connections from before Postgres was started anew.

@@ -58,13 +58,6 @@ def _status(done: Built | Checked) -> str:
 
 
 @pytest.fixture(scope="session")
-def dbt_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose private file is built by dbt itself. One for all who do so, each with a file of its own in
-    its turn: dbt parses the project for the first of them only, which takes 5 s of CPU."""
-    return tmp_path_factory.mktemp("dbt_home")
-
-
-@pytest.fixture(scope="session")
 def healthy(build: Builder) -> Build:
     """Two small schools without a fault."""
     return build("healthy", worlds.HEALTHY)

@@ -28,7 +28,7 @@ TABLES = (
 
 
 def node(schema: str, name: str, *reads: str, **columns: dict[str, str]) -> dict[str, Any]:
-    """A model as dbt's manifest has it; `columns`: what is said of them."""
+    """A model as the compiled project has it; `columns`: what is said of them."""
     return {
         "schema": schema,
         "name": name,

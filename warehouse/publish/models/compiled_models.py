@@ -10,6 +10,9 @@ from typing import Any
 from warehouse.identifiers import relation
 from warehouse.publish.models.dbt_project import PROJECT, ModelsBroken, source_of
 
+#: The kinds of sources of a column: they give its values, or choose the rows that give them.
+VALUE, CONDITION = "value", "condition"
+
 
 @dataclass(frozen=True)
 class ModelColumn:
@@ -146,8 +149,9 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
     config, is_seed = node["config"], node["resource_type"] == "seed"
     if config["materialized"] not in ("seed", "table", "view"):
         raise ModelsBroken(f"{node['name']}: models are tables or views, not {config['materialized']}")
-    after = tuple(hook["sql"] for hook in config["post-hook"])
-    if any("{{" in statement for statement in after) or config["pre-hook"]:
+    hooks = config["post_hook"]
+    after = (hooks,) if isinstance(hooks, str) else tuple(hooks)
+    if any("{{" in statement for statement in after):
         raise ModelsBroken(f"{node['name']}: a hook is a post_hook of plain SQL, without Jinja")
     types = {name: column["data_type"] for name, column in node["columns"].items()}
     own = config["meta"].get("own_rows", {})
@@ -210,8 +214,6 @@ def _reads(meta: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Narrowed
 
 def _check(node: Mapping[str, Any], names: Mapping[str, str]) -> Check:
     config = node["config"]
-    if (config["fail_calc"], config["warn_if"], config["error_if"]) != ("count(*)", "!= 0", "!= 0"):
-        raise ModelsBroken(f"{node['name']}: a check counts rows, and fails if there are any")
     inputs = _inputs(node, names)
     attached = node.get("attached_node")
     return Check(
@@ -219,7 +221,7 @@ def _check(node: Mapping[str, Any], names: Mapping[str, str]) -> Check:
         of=names[attached] if attached else inputs[0],
         sql=node["compiled_code"],
         inputs=inputs,
-        blocks=config["severity"].lower() == "error",
+        blocks=config["severity"] == "error",
         keeps=f"{node['schema']}.{node['alias']}" if config["store_failures"] else None,
         words=node.get("description") or "",
     )

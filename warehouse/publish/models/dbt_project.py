@@ -1,28 +1,30 @@
 """The dbt project: its folder, its compiled SQL, and the place where its models are built.
 
-dbt compiles the project into plain SQL when a developer changes it (`make models`); the result is part of the
-code. model_runner.py runs that SQL. So no night needs dbt, whose rendering costs far more CPU than the SQL
-itself (docs/explanation/decisions.md)."""
+compiler.py renders the project into plain SQL, and model_runner.py runs that SQL. The compiled project stays
+beside the code, as Python's bytecode does, so that only the first process after a change compiles."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from warehouse.files import locked
+from warehouse.files import locked, write_text
 
 if TYPE_CHECKING:
     from warehouse.published.reading import Config
 
+Value = TypeVar("Value")
+
 PROJECT = Path(__file__).parents[2] / "dbt"
-#: The compiled project, which `make models` writes (pipelines/cli/developer/compile_models.py).
-COMPILED = PROJECT.with_name("compiled_models.json")
+#: The folder of compiled values. Fingerprints, wheels and git leave it out, as they do bytecode.
+CACHE = PROJECT.with_name("__pycache__")
 #: Hexadecimal digits of a fingerprint.
 DIGITS = 16
 
@@ -79,11 +81,40 @@ def alone(build: Build) -> Iterator[None]:
 def compiled() -> Mapping[str, Any]:
     """The compiled project: nodes and sources as in dbt's manifest, with the SQL of each node.
 
-    Raises ModelsBroken if the project has changed since it was compiled."""
-    manifest: dict[str, Any] = json.loads(COMPILED.read_text(encoding="utf-8"))
-    if manifest["fingerprint"] != fingerprint():
-        raise ModelsBroken(f"{PROJECT} has changed since it was compiled: run `make models`")
-    return manifest
+    Raises ModelsBroken if the project cannot be compiled."""
+    # Which makes the checks of measures.
+    metrics = (PROJECT.parent / "metrics.py").read_text(encoding="utf-8")
+    return cached("compiled_models", metrics, _compile)
+
+
+def _compile() -> dict[str, Any]:
+    # Only the first process after a change needs the compiler.
+    from warehouse.publish.models.compiler import Compiler
+    from warehouse.publish.models.metric_checks import check_nodes, metric_docs
+
+    project = Compiler(PROJECT, metric_docs()).compile()
+    project["nodes"] |= check_nodes(project["nodes"])
+    return {kind: dict(sorted(nodes.items())) for kind, nodes in project.items()}
+
+
+def cached(name: str, inputs: str, make: Callable[[], Value]) -> Value:
+    """The value that `make` makes of the project and `inputs`; from CACHE, if the value there was made of the
+    same by the same code. A process that may not write there makes the value itself."""
+    digest = hashlib.sha256(inputs.encode()).hexdigest()[:DIGITS]
+    file, made_of = CACHE / f"{name}.json", f"{fingerprint()} {fingerprint(Path(__file__).parent)} {digest}"
+    if os.access(file, os.R_OK):
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored["made_of"] == made_of:
+            value: Value = stored["value"]
+            return value
+    value = make()
+    if os.access(CACHE.parent, os.W_OK):
+        CACHE.mkdir(exist_ok=True)
+    if os.access(CACHE, os.W_OK):
+        write_text(file, json.dumps({"made_of": made_of, "value": value}, ensure_ascii=False))
+        # Any user may read it, as the code.
+        file.chmod(0o644)
+    return value
 
 
 def source_of(node: Mapping[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Functions in Python that the SQL of models calls: each takes a list of rows, and returns a list of rows.
 
-SQL still says what a model reads, its columns, when it is made anew, and where its columns come from. dbt
-gets the same functions from pipelines/cli/developer/dbt_functions.py."""
+SQL still says what a model reads, its columns, when it is made anew, and where its columns come from."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ import pytest
 
 from assets.publication.models import PUBLISHED
 from exports.markdown import text
-from pipelines.automation.exports import EXPORTS, export_definitions
+from pipelines.automation.exports import export_definitions
+from pipelines.runs.jobs import EXPORTS
 from pipelines.settings.options import ExportOptions, Options
 from pipelines.settings.settings import Settings
 from tests.kits.exports.published_file import publish

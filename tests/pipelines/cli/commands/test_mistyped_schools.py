@@ -18,7 +18,8 @@ from pipelines.cli.actions.load import run_load
 from pipelines.cli.terminal.display import USAGE
 from pipelines.definitions import load_definitions
 from pipelines.lake.opening import lake_of
-from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
+from pipelines.nights.school_night import night_config
+from pipelines.runs.jobs import SCHOOL_NIGHT
 from pipelines.settings.settings import Settings
 from pipelines.status.report import status_of
 from tests.kits.programs.command_line import campus

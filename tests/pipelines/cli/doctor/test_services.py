@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from pipelines.cli.doctor.home import examine_services, examine_store
-from pipelines.runs.instance import POSTGRES_URL
+from pipelines.cli.doctor.home import examine_store
+from pipelines.cli.doctor.servers import examine_services
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.settings import Settings
 from tests.kits.servers.answering import answering
 from tests.kits.servers.broker import broker

@@ -23,9 +23,10 @@ from loading.inputs import input_files
 from pipelines.cli.actions.deliver import OFF, run_deliver
 from pipelines.cli.actions.export import run_export
 from pipelines.cli.actions.inputs import run_check
-from pipelines.deliveries.automation import DELIVER, deliver_definitions
+from pipelines.deliveries.automation import deliver_definitions
 from pipelines.deliveries.log import FILE, DeliveryLog
 from pipelines.deliveries.mails import Outcome, deliver
+from pipelines.runs.jobs import DELIVER
 from pipelines.settings.options import DeliverOptions, ExportOptions, MailOptions, NotifyOptions, Options
 from pipelines.settings.settings import Settings
 from tests.kits.models.builds import Build

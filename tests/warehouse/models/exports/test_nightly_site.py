@@ -14,9 +14,10 @@ from assets.publication.models import PUBLISHED
 from assets.shared.partitions import PUBLISHED_SCHOOLS
 from exports.export import Written, export
 from exports.site.folders import READERS, WRITTEN, read_note
-from pipelines.automation.exports import EXPORTS, SITE_JOB, export_definitions
+from pipelines.automation.exports import export_definitions
 from pipelines.cli.actions.export import configured_names, export_options, run_export
 from pipelines.forgetting.files import delete_exports
+from pipelines.runs.jobs import EXPORTS, SITE_JOB
 from pipelines.settings.options import ExportOptions, Options
 from pipelines.settings.settings import Settings
 from tests.kits.models.builds import Build

@@ -14,7 +14,8 @@ from exports.board.data import BOARD
 from exports.export import Options, export
 from exports.library.sheet_library import make_sheet
 from exports.library.words import labels
-from exports.ready import READY, ready_workbooks
+from exports.names import READY
+from exports.ready import ready_workbooks
 from exports.site.kinds import kinds
 from exports.source import Origin, School
 from exports.spreadsheet.columns import sheet_columns

@@ -33,7 +33,7 @@ DIVIDES_OR_ROUNDS = re.compile(r" (/) |\b(round|avg|mean|median|mad)\(")
 
 @pytest.fixture(scope="module")
 def macros() -> Any:
-    """The macros of numbers, as dbt would render them."""
+    """The macros of numbers, as the compiler renders them."""
     return marts.macros("numbers")
 
 

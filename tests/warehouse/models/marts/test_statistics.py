@@ -1,6 +1,6 @@
 """The harder statistics of the marts, worked out again by scipy and numpy from generated data.
 
-The marts' own SQL, as dbt compiled it, runs on a copy of a built file whose facts are replaced.
+The marts' own SQL, as it is compiled, runs on a copy of a built file whose facts are replaced.
 """
 
 from collections.abc import Iterator

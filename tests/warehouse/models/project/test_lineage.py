@@ -9,8 +9,8 @@ import pytest
 from loading.tables import ENDPOINTS, TABLES
 from tests.kits.models.builds import Build
 from tests.kits.models.publishing import publish
-from warehouse.publish.lineage import COMPILED_LINEAGE, CONDITION, VALUE, compiled_lineage, record_lineage
-from warehouse.publish.models.compiled_models import read_project
+from warehouse.publish.lineage import model_lineage, record_lineage
+from warehouse.publish.models.compiled_models import CONDITION, VALUE, read_project
 from warehouse.publish.models.dbt_project import compiled
 
 #: Columns of core and marts that are constants of the SQL, such as the kind of a row.
@@ -53,7 +53,7 @@ def con() -> duckdb.DuckDBPyConnection:
 
 
 def test_every_column_of_core_and_marts_has_a_source_or_is_named_here() -> None:
-    lineage = compiled_lineage()
+    lineage = model_lineage(TABLES.values())
     without = {}
     for model in read_project(compiled()).models:
         if model.schema in ("core", "marts"):
@@ -111,7 +111,7 @@ def test_every_name_is_one_of_the_published_file(healthy: Build, tmp_path: Path)
 )
 def test_columns_worked_out_by_hand(column: str, sources: list[str]) -> None:
     table, _, name = column.rpartition(".")
-    assert compiled_lineage()[table][name][VALUE] == sources
+    assert model_lineage(TABLES.values())[table][name][VALUE] == sources
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_columns_worked_out_by_hand(column: str, sources: list[str]) -> None:
 )
 def test_conditions_worked_out_by_hand(column: str, sources: list[str]) -> None:
     table, _, name = column.rpartition(".")
-    assert compiled_lineage()[table][name].get(CONDITION, []) == sources
+    assert model_lineage(TABLES.values())[table][name].get(CONDITION, []) == sources
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,3 @@ def test_what_the_platform_does_not_send_has_no_field(con: duckdb.DuckDBPyConnec
         ("student_id", "interface", "id"),
         ("student_id", "interface", "rid"),
     ]
-
-
-@pytest.mark.slow
-def test_the_stored_lineage_is_that_of_the_models() -> None:
-    from pipelines.cli.developer.compile_models import compile_lineage
-
-    assert compile_lineage(read_project(compiled())) == COMPILED_LINEAGE.read_text(encoding="utf-8")

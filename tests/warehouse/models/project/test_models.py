@@ -136,7 +136,7 @@ def test_an_empty_first_sync_builds_and_passes(empty: Build) -> None:
 
 def test_the_project_folder_is_left_clean(healthy: Build) -> None:
     written = {path.name for path in PROJECT.iterdir()}
-    assert written == {"dbt_project.yml", "metrics.yml", "profiles.yml", "macros", "models", "seeds", "tests"}
+    assert written == {"dbt_project.yml", "metrics.yml", "macros", "models", "seeds", "tests"}
 
 
 @pytest.mark.parametrize("product", ["credit * gpa * score", "score * score"])

@@ -9,16 +9,17 @@ import duckdb
 import pytest
 
 from pipelines.cli.developer.try_model import build_model, find_model, missing_parts
+from pipelines.cli.developer.unit_tests import unit_tests
 from tests.kits.models.builds import Build
 from warehouse.publish.models.dbt_project import compiled
 
 
 @pytest.fixture
-def home(healthy: Build, dbt_home: Path) -> Path:
+def home(healthy: Build, tmp_path: Path) -> Path:
     """A home with a built file in it, as `prepare` leaves one."""
-    (dbt_home / "build").mkdir(exist_ok=True)
-    shutil.copy(healthy.file, dbt_home / "build" / "campus.duckdb")
-    return dbt_home
+    (tmp_path / "build").mkdir()
+    shutil.copy(healthy.file, tmp_path / "build" / "campus.duckdb")
+    return tmp_path
 
 
 def test_a_model_is_built_of_what_is_below_it_then_checked_and_shown(
@@ -35,14 +36,13 @@ def test_a_model_is_built_of_what_is_below_it_then_checked_and_shown(
 
 
 def test_what_a_mart_lacks_is_named(healthy: Build) -> None:
-    unit_tests = {"unit_test.campus.early_warning.one": {"model": "early_warning"}}
-    manifest = copy.deepcopy({**compiled(), "unit_tests": unit_tests})
-    assert missing_parts(manifest, "early_warning", healthy.file) == []
+    manifest = copy.deepcopy(compiled())
+    assert missing_parts(manifest, unit_tests(), "early_warning", healthy.file) == []
     mart = manifest["nodes"]["model.campus.early_warning"]
     mart["config"]["meta"] = {}
     mart["columns"]["reason_count"]["config"]["meta"] = {}
-    manifest["unit_tests"] = {}
-    assert [words.partition(" (")[0] for words in missing_parts(manifest, "early_warning", healthy.file)] == [
+    missing = missing_parts(manifest, (), "early_warning", healthy.file)
+    assert [words.partition(" (")[0] for words in missing] == [
         "a name in Chinese for reason_count",
         "a name in Chinese for the table",
         "statements that break its checks",

@@ -38,7 +38,7 @@ DICTIONARY = DOCS / "reference" / "dictionary"
 
 @pytest.fixture(scope="module")
 def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A built file with its dictionary, as the pipeline writes it after dbt."""
+    """A built file with its dictionary, as the pipeline writes it after the models."""
     copy = shutil.copy(healthy.file, tmp_path_factory.mktemp("dictionary") / "campus.duckdb")
     with duckdb.connect(copy) as connection:
         record_relations(connection, compiled())

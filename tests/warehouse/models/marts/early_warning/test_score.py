@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 from scipy import special, stats
 
+from loading.tables import TABLES
 from tests.kits.models.builds import Build
 from tests.kits.models.marts import make
-from warehouse.publish.lineage import compiled_lineage
+from warehouse.publish.lineage import model_lineage
 from warehouse.publish.models.compiled_models import read_project
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.sql_functions import register_functions
@@ -267,7 +268,7 @@ def test_no_group_is_an_input_of_the_score() -> None:
         schema = "core" if name in MODELS[:2] else "marts"
         sources = {
             source.rpartition(".")[2]
-            for kinds in compiled_lineage()[f"{schema}.{name}"].values()
+            for kinds in model_lineage(TABLES.values())[f"{schema}.{name}"].values()
             for sources in kinds.values()
             for source in sources
         }

@@ -1,27 +1,21 @@
-"""Compiles the catalogue of measures for `make models`: the texts that dbt's ymls take, and a check for each
-place that shows measures."""
+"""Compiles the catalogue of measures: the texts that the ymls of models take, and a check for each place that
+shows measures."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.metrics import TABLE, Base, Place, catalogue
-from warehouse.publish.models.dbt_project import PROJECT
-
-#: The texts that a model's yml takes by `doc('<measure>')`.
-DOCS = PROJECT / "models" / "metrics.md"
+from warehouse.publish.models.compiler import CHECK_CONFIG
 
 
-def metric_docs() -> str:
-    """The content of DOCS: the definition of each measure."""
-    blocks = ["{# `make models` writes this file from metrics.yml. #}"]
-    for name, metric in catalogue().metrics.items():
-        blocks.append(f"{{% docs {name} %}}\n{metric.definitions()[0]}\n{{% enddocs %}}")
-    return "\n\n".join(blocks) + "\n"
+def metric_docs() -> dict[str, str]:
+    """The texts that a model's yml takes by `doc('<measure>')`: the definition of each measure."""
+    return {name: metric.definitions()[0] for name, metric in catalogue().metrics.items()}
 
 
 def check_nodes(nodes: dict[str, Any]) -> dict[str, Any]:
-    """The checks that each place shows the measures, as nodes of dbt's manifest. `nodes`: the manifest's."""
+    """The checks that each place shows the measures, as nodes of the compiled project. `nodes`: of models."""
     keys = {f"{node['schema']}.{node['name']}": key for key, node in nodes.items() if "schema" in node}
     checks = {}
     for place in catalogue().places:
@@ -39,16 +33,8 @@ def check_nodes(nodes: dict[str, Any]) -> dict[str, Any]:
             "description": f"Each value equals the measure: {', '.join(_measures(place))}",
             "original_file_path": "metrics.yml",
             "compiled_code": _sql(place, base, _types(nodes[keys[place.table]])),
-            "test_metadata": {"name": "same_measure", "kwargs": {}, "namespace": None},
-            "config": {
-                "materialized": "test",
-                "meta": {},
-                "fail_calc": "count(*)",
-                "warn_if": "!= 0",
-                "error_if": "!= 0",
-                "severity": "warn",
-                "store_failures": True,
-            },
+            "test_metadata": {"name": "same_measure", "kwargs": {}},
+            "config": {**CHECK_CONFIG, "severity": "warn", "store_failures": True},
             "columns": {},
             "depends_on": {"nodes": sorted({keys[table] for table in (place.table, *base.tables)})},
         }

@@ -1,6 +1,4 @@
-"""Reads from the compiled SQL which columns each column of a model is made of.
-
-sqlglot, which parses the SQL, is a tool of developers: `make models` stores the result beside the SQL."""
+"""Reads from the compiled SQL which columns each column of a model is made of."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,11 +9,7 @@ from sqlglot.optimizer import build_scope
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope
 
-from loading.tables import TABLES
-from warehouse.lake.logs.tables import LOGS, MADE
-from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID
-from warehouse.publish.lineage import CONDITION, VALUE
-from warehouse.publish.models.compiled_models import Model, Project
+from warehouse.publish.models.compiled_models import CONDITION, VALUE, Model, Project
 
 DIALECT = "duckdb"
 #: The sides of joins that leave out no row for want of a partner.
@@ -32,17 +26,15 @@ class Sources:
     conditions: frozenset[str] = frozenset()
 
 
-def lineage_of(project: Project) -> dict[str, dict[str, dict[str, list[str]]]]:
-    """By model (`schema.table`), column and kind (`value` or `condition`), the direct sources. Without a
-    value, the column is a constant.
+def lineage_of(
+    project: Project, lake_columns: Mapping[str, list[str]]
+) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """By model (`schema.table`), column and kind (VALUE or CONDITION), the direct sources. Without a value,
+    the column is a constant. `lake_columns`: the columns of each table (`schema.table`) that no model makes.
 
     A condition is a column by which the query joins, filters or groups the rows that give the value. An outer
     join counts for the columns that it brings."""
-    columns = {
-        f"raw.{table.name}": [column.name for column in (*table.columns, SCHOOL_ID, *BOOKKEEPING)]
-        for table in TABLES.values()
-    }
-    columns |= {f"quality.{log.name}": [column.name for column in log.columns] for log in (*LOGS, *MADE)}
+    columns = dict(lake_columns)
     lineage = {}
     for model in project.models:
         if model.kind == "seed":
