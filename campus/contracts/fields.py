@@ -196,6 +196,7 @@ def fields(contract: type[Contract]) -> tuple[Field, ...]:
     return tuple(_field(field) for field in info.fields)
 
 
+@cache
 def column_names(contract: type[Contract]) -> tuple[str, ...]:
     """The names of a contract's fields, in its own order."""
     return tuple(field.name for field in fields(contract))

@@ -169,7 +169,7 @@ def _decode_fast(
     for unknown, count in _unknown_values(batch, contract):
         drift[unknown] += count
     if batch.num_rows:
-        drift.update(absent_fields(contract, first_names(body), batch.num_rows))
+        drift.update(dict.fromkeys(absent_fields(contract, first_names(body)), batch.num_rows))
     return Records(batch, drift=drift)
 
 

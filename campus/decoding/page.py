@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
-from msgspec.structs import astuple
 
 from campus.account import BadRow, Drift, Key
 from campus.contracts.fields import Contract, Field, fields, roomy
@@ -27,6 +26,7 @@ from campus.decoding.row_coercion import coerce_row, row_decoder
 from campus.decoding.value_coercion import FINER_THAN_MICROSECONDS
 from campus.decoding.withholding import (
     blank_identity_fields,
+    has_identity_fields,
     redacted,
     withheld_drift,
     withhold_in_page,
@@ -71,10 +71,12 @@ def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False
     else:
         page = Page(rows, [None] * len(rows), sent=first_names(body) if rows else frozenset())
     if page.rows or page.sent:
-        page.drift.update(absent_fields(contract, page.sent, len(page.rows) + len(page.bad)))
+        count = len(page.rows) + len(page.bad)
+        page.drift.update(dict.fromkeys(absent_fields(contract, page.sent), count))
     if withheld is not None:
         page.drift.update(withheld.drift)
-        page.drift.update(blank_identity_fields(page.rows, contract))
+        if has_identity_fields(contract):
+            page.drift.update(blank_identity_fields(page.rows, contract))
     return page
 
 
@@ -85,8 +87,9 @@ def to_batch(
     deleted_at)."""
     columns: dict[str, Any] = {}
     drift: Counter[Drift] = Counter()
-    values = list(zip(*map(astuple, rows), strict=True)) or [()] * len(fields(contract))
-    for f, sent in zip(fields(contract), values, strict=True):
+    # Column by column: the rows as tuples would cost as much as the arrays, and their memory at once.
+    for f in fields(contract):
+        sent = list(map(attrgetter(f.name), rows))
         columns[f.name] = column(sent, f.arrow_type)
         for value, count in Counter(sent if f.known_values else ()).items():
             if value is not None and str(value) not in f.known_values:
@@ -186,10 +189,11 @@ def row_text(row: Contract, extra: str | None) -> str:
     return _as_text(msgspec.json.encode(sent | verbatim))
 
 
-def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> Counter[Drift]:
-    """The drift of expected fields that the platform does not send, for a number of rows."""
-    absent = [f.wire for f in fields(contract) if f.expected and f.wire not in sent]
-    return Counter({Drift("absent_field", name): rows for name in absent})
+@lru_cache(1000)
+def absent_fields(contract: type[Contract], sent: frozenset[str]) -> tuple[Drift, ...]:
+    """The drift of expected fields that the platform does not send, by the fields that it has sent."""
+    wires = (f.wire for f in fields(contract) if f.expected)
+    return tuple(Drift("absent_field", wire) for wire in wires if wire not in sent)
 
 
 def unknown_value(field: Field, value: str | int) -> Drift:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from campus.fetch.reader import Reader
@@ -84,11 +85,12 @@ async def drive(
 
 
 class InFlight(dict[asyncio.Task[T], J]):
-    """Tasks that run side by side, each with the job that it does. `ended` has the tasks that have ended."""
+    """Tasks that run side by side, each with the job that it does."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.ended: asyncio.Queue[asyncio.Task[T]] = asyncio.Queue()
+    @cached_property
+    def ended(self) -> asyncio.Queue[asyncio.Task[T]]:
+        """The tasks that have ended, each once it has."""
+        return asyncio.Queue()
 
     def add(self, task: asyncio.Task[T], job: J) -> None:
         """Wait for this task, too."""
@@ -103,7 +105,7 @@ class InFlight(dict[asyncio.Task[T], J]):
             await asyncio.gather(*self, return_exceptions=True)
             self.clear()
             # The tasks are yet to be put into the queue of those that have ended.
-            self.ended = asyncio.Queue()
+            del self.ended
 
 
 async def run_together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:

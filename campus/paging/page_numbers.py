@@ -198,37 +198,41 @@ class _NumberedList:
     def read(self) -> Paging:
         number, size = 1, self.page_size
         while True:
-            pass_, verdict = yield from self._read_pass(number, size)
-            size = pass_.size
+            accepted, request, page = yield from self._ask_first_page(number, size)
+            is_only_size, size = number > 1 and accepted != size, accepted
+            if page.keys or self.total:
+                verdict = self.proof.check_first_page(request, page)
+            else:
+                verdict = Verdict(RowSet(frozenset(), frozenset({request})), True, "no rows in any answer")
             if verdict is None:
-                verdict = yield from self._ask_unpaged_after(pass_, number)
-                # Other boundaries than before, of the size that pages really have.
-                real_size = pass_.seen.longest or self.page_size
-                size = real_size - number * max(1, real_size // 10)
-                size = size if size >= 1 else real_size + number
-                number += 1
+                pass_ = Pass(size, self.keep_duplicates, is_only_size)
+                verdict = yield from self._read_pass(pass_, request, page, number)
+                if verdict is None:
+                    verdict = yield from self._ask_unpaged_after(pass_, number)
+                    # Other boundaries than before, of the size that pages really have.
+                    real_size = pass_.seen.longest or self.page_size
+                    size = real_size - number * max(1, real_size // 10)
+                    size = size if size >= 1 else real_size + number
+                    number += 1
             if verdict is not None:
                 if not self._needs_confirmation(verdict):
                     return self._outcome(verdict)
                 # A smaller page also shows where a list is not paged.
                 size = max(1, size - 1)
 
-    def _read_pass(self, number: int, size: int) -> Part[tuple[Pass, Verdict | None]]:
-        """Read pages of this size until something is proven or the pass is over. number: of the pass."""
-        accepted, request, page = yield from self._ask_first_page(number, size)
-        pass_ = Pass(accepted, self.keep_duplicates, is_only_size=number > 1 and accepted != size)
-        if not page.keys and not self.total:
-            nothing = RowSet(frozenset(), frozenset({request}))
-            return pass_, Verdict(nothing, True, "no rows in any answer")
-        pass_.add_page(request, page)
-        verdict = self.proof.check_first_page(request, page, pass_, number)
+    def _read_pass(
+        self, pass_: Pass, request: PageRequest, first: PageSeen, number: int
+    ) -> Part[Verdict | None]:
+        """Read the further pages until something is proven or the pass is over. number: of the pass."""
+        pass_.add_page(request, first)
+        verdict = self.proof.check_unpaged_list(request, first, pass_) if number == 2 else None
         if verdict is None and self.total is not None and self._may_ask_unpaged(pass_):
             verdict = yield from self._ask_unpaged()
         if verdict is None:
             yield from self._read_further_pages(pass_)
             may_ask_unpaged = self._may_ask_unpaged(pass_)
             verdict = self.proof.check_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
-        return pass_, verdict
+        return verdict
 
     def _ask_first_page(self, number: int, size: int) -> Part[tuple[int, PageRequest, PageSeen]]:
         """Ask for page 1, in an accepted size where the platform rejects this one."""

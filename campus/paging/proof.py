@@ -1,7 +1,7 @@
 """Proof that several readings of one list together have all rows (see page_numbers for the reasons)."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
 
 from campus.http.request import Pagination
@@ -56,21 +56,21 @@ class Proof:
         """Some reading so far had rows."""
         return any(reading.keys for reading in self._readings)
 
-    def check_first_page(
-        self, request: PageRequest, page: PageSeen, pass_: Pass, number: int
-    ) -> Verdict | None:
-        """The verdict after page 1; None: it proves nothing. number: of the pass that it begins, from 1."""
-        rows = RowSet(counted(self._distinct(page.keys), page.total).keys, frozenset({request}))
-        if is_everything(page, rows.keys):
-            return Verdict(rows, True, "all rows in one answer")
-        if number == 2 and pass_.is_uncounted and self._is_unpaged_list(page, rows, pass_.size):
+    def check_first_page(self, request: PageRequest, page: PageSeen) -> Verdict | None:
+        """The verdict after page 1 by its own count; None: it proves nothing."""
+        rows = self._rows_of(request, page, page.total)
+        return Verdict(rows, True, "all rows in one answer") if is_everything(page, rows.keys) else None
+
+    def check_unpaged_list(self, request: PageRequest, page: PageSeen, pass_: Pass) -> Verdict | None:
+        """The verdict after page 1 of the second pass, by the rows of the first; None: it proves nothing."""
+        rows = self._rows_of(request, page, page.total)
+        if pass_.is_uncounted and self._is_unpaged_list(page, rows, pass_.size):
             return Verdict(rows, True, "the list is not paged: a smaller page shows the same rows")
         return None
 
     def check_unpaged(self, request: PageRequest, page: PageSeen, total: int | None) -> Verdict | None:
         """The verdict after an unpaged answer; None: it proves nothing. total: by the numbered pages."""
-        own_total = total if page.total is None else page.total
-        rows = RowSet(counted(self._distinct(page.keys), own_total).keys, frozenset({request}))
+        rows = self._rows_of(request, page, total if page.total is None else page.total)
         if total is None:
             proven = any(earlier.is_conclusive and earlier.keys == rows.keys for earlier in self._readings)
         else:
@@ -129,9 +129,10 @@ class Proof:
             return agrees and len(keys) > size
         return len(keys) > size or len(keys) == 1
 
-    def _distinct(self, keys: Sequence[Hashable]) -> frozenset[Hashable]:
-        """The keys of one answer; identical rows get different keys where duplicates are kept."""
-        return frozenset(numbered(keys, Counter()) if self._keep_duplicates else keys)
+    def _rows_of(self, request: PageRequest, page: PageSeen, total: int | None) -> RowSet:
+        """The rows of one answer; identical rows get different keys where duplicates are kept."""
+        keys = frozenset(numbered(page.keys, Counter()) if self._keep_duplicates else page.keys)
+        return RowSet(counted(keys, total).keys, frozenset({request}))
 
 
 def is_everything(page: PageSeen, keys: Set[Hashable]) -> bool:

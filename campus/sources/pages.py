@@ -1,9 +1,10 @@
-"""ReadPages all pages of one collection, so that each row counts once."""
+"""Reads all pages of one collection, so that each row counts once."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from campus.fetch.collection import Collection
 from campus.fetch.reader import Readings
 from campus.http.client import Client
 from campus.paging import V1_NAMES, V3_NAMES, Outcome, page_list, page_unpaged_list
-from campus.paging.passes import counted_of, numbered, numbered_pages
+from campus.paging.passes import Counted, counted_of, numbered, numbered_pages
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
@@ -33,8 +34,17 @@ class SourceContext:
     query: SliceQuery
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedPage:
+    """A page, and the keys that tell its rows apart."""
+
+    page: Page[Any]
+    #: Of the rows, and then of the bad rows.
+    keys: Sequence[Hashable]
+
+
 #: The pages whose rows count, and how the reading ended.
-ReadPages = tuple[list[Page[Any]], Outcome]
+ReadPages = tuple[list[KeyedPage], Outcome]
 
 
 def read_pages(context: SourceContext, unit: Unit) -> Readings[Gathered]:
@@ -68,7 +78,7 @@ def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
-def _collection(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Collection[Page[Any]]:
+def _collection(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Collection[KeyedPage]:
     """The list of a unit, as the platform sends it."""
     client, spec = context.client, context.spec
     names = V1_NAMES if spec.is_v1 else V3_NAMES
@@ -89,8 +99,13 @@ def _collection(context: SourceContext, unit: Unit, *, keep_duplicates: bool) ->
     return Collection(
         unit.path,
         unit.params,
-        partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
-        partial(_keys, spec, keep_duplicates=keep_duplicates),
+        partial(
+            _decode_keyed,
+            spec,
+            keep_duplicates=keep_duplicates,
+            keep_id_numbers=client.config.keep_id_numbers,
+        ),
+        attrgetter("keys"),
         paging,
     )
 
@@ -99,20 +114,26 @@ def _gather(spec: ResourceSpec, reading: ReadPages, *, keep_duplicates: bool) ->
     """The rows of the pages that a reading has brought."""
     pages, outcome = reading
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
-    keys = [_keys(spec, page, keep_duplicates=keep_duplicates) for page in pages]
+    keys: Iterable[Sequence[Hashable]] = [keyed.keys for keyed in pages]
     if keep_duplicates:
         keys = numbered_pages(keys)
-    rows = counted_of(keys, outcome)
+    # A row that is on two pages has moved. Where rows have a key of their own, the merge notices.
+    are_all_counted = spec.numbered is None and not any(keyed.page.bad for keyed in pages)
+    rows = Counted(frozenset()) if are_all_counted else counted_of(keys, outcome)
     remaining = {*rows.keys}
-    for page, page_keys in zip(pages, keys, strict=True):
-        count = len(page.rows)
-        # A row that is on two pages has moved. Where rows have a key of their own, the merge notices.
-        new = range(count) if spec.numbered is None else _take(page_keys[:count], remaining)
+    for keyed, page_keys in zip(pages, keys, strict=True):
+        page, count = keyed.page, len(keyed.page.rows)
+        if spec.numbered is None:
+            gathered.rows += page.rows
+            gathered.extras += page.extras
+        else:
+            new = _take(page_keys[:count], remaining)
+            gathered.repeats += count - len(new)
+            gathered.rows += [page.rows[i] for i in new]
+            gathered.extras += [page.extras[i] for i in new]
         new_bad = _take(page_keys[count:], remaining)
-        gathered.rows += [page.rows[i] for i in new]
-        gathered.extras += [page.extras[i] for i in new]
+        gathered.repeats += len(page.bad) - len(new_bad)
         gathered.bad += [page.bad[i] for i in new_bad]
-        gathered.repeats += len(page_keys) - len(new) - len(new_bad)
         gathered.drift.update(page.drift)
         gathered.sent |= page.sent
     gathered.has_unclear_repeats = spec.numbered is not None and rows.has_unclear_repeats
@@ -120,14 +141,16 @@ def _gather(spec: ResourceSpec, reading: ReadPages, *, keep_duplicates: bool) ->
     return gathered
 
 
-def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
-    """The keys that tell the rows of a page apart, and then those of its bad rows."""
+def _decode_keyed(
+    spec: ResourceSpec, body: bytes, *, keep_duplicates: bool, keep_id_numbers: bool
+) -> KeyedPage:
+    page = page_of(spec, body, keep_id_numbers=keep_id_numbers)
     keys: Iterable[Hashable]
     if spec.numbered is None:
         keys = row_keys(page.rows, spec.primary_key)
     else:
         keys = sent_rows(page) if keep_duplicates else numbered(sent_rows(page), Counter())
-    return [*keys, *((bad.raw,) for bad in page.bad)]
+    return KeyedPage(page, [*keys, *((bad.raw,) for bad in page.bad)])
 
 
 def _take(keys: Sequence[Hashable], remaining: set[Hashable]) -> list[int]:

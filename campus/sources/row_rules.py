@@ -4,11 +4,12 @@ requested, quarantine rows without a key, and number rows that share a key."""
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date
+from operator import attrgetter
 from typing import Any
 
 from campus.account import BadRow, Drift, Key
 from campus.contracts.fields import column_names
-from campus.decoding.page import Page, row_key, row_keys, row_text
+from campus.decoding.page import Page, row_key, row_text
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
@@ -23,13 +24,12 @@ def gathered_of(page: Page[Any]) -> Gathered:
 def apply_row_rules(gathered: Gathered, spec: ResourceSpec, unit: Unit) -> Gathered:
     """Apply all rules to the rows of one unit, in place."""
     _keep_expected(gathered, unit.expected)
-    columns = frozenset(column_names(spec.contract))
-    defaults = {name: value for name, value in unit.defaults.items() if name in columns}
-    for row in gathered.rows:
-        for name, value in defaults.items():
+    for name in unit.defaults.keys() & column_names(spec.contract):
+        for row in gathered.rows:
             if getattr(row, name) is None:
-                setattr(row, name, value)
-        for name, sources in spec.resolved.items():
+                setattr(row, name, unit.defaults[name])
+    for name, sources in spec.resolved.items():
+        for row in gathered.rows:
             sent = (getattr(row, source) for source in sources)
             setattr(row, name, next((value for value in sent if value is not None), None))
     _quarantine_keyless(gathered, spec)
@@ -54,10 +54,13 @@ def keep_requested(gathered: Gathered, requested: list[int], parameter: str) -> 
 
 
 def _keep_expected(gathered: Gathered, expected: Mapping[str, int | date]) -> None:
+    allowed = {name: {None, value} for name, value in expected.items()}
+    if all(values.issuperset(map(attrgetter(name), gathered.rows)) for name, values in allowed.items()):
+        return
     requested = [
         index
         for index, row in enumerate(gathered.rows)
-        if all(getattr(row, name) in (None, value) for name, value in expected.items())
+        if all(getattr(row, name) in values for name, values in allowed.items())
     ]
     keep_requested(gathered, requested, ", ".join(expected))
 
@@ -82,7 +85,9 @@ def _number(gathered: Gathered, spec: ResourceSpec, column: str) -> None:
 def _quarantine_keyless(gathered: Gathered, spec: ResourceSpec) -> None:
     """Quarantine the rows with null in the key: the contract allows null in a part that the request fills."""
     needed = tuple(name for name in spec.primary_key if name not in (*spec.nullable_key, spec.numbered))
-    keyless = {index for index, key in enumerate(row_keys(gathered.rows, needed)) if None in key}
+    keyless = {
+        index for name in needed for index, row in enumerate(gathered.rows) if getattr(row, name) is None
+    }
     if keyless:
         gathered.bad += [
             BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))
