@@ -17,12 +17,12 @@ from assets.shared.partitions import (
 )
 from campus import registry
 from campus.registry import ResourceSpec
-from loading.attendance.loader import PARENTS, load_weeks
-from loading.datasets.load_segments import load_segments
-from loading.inputs import STUDENTS, load_inputs
-from loading.load_school import load_schools
+from loading.attendance.loader import PARENTS, plan_attendance
+from loading.datasets.load_segments import plan_segments
+from loading.inputs import STUDENTS, plan_inputs
+from loading.load_school import plan_schools
 from loading.partition_keys import segments_by_school, semesters_by_school, weeks_by_school
-from loading.reports.load_results import load_results
+from loading.reports.load_results import plan_results
 from loading.reports.plans import METADATA
 from loading.reports.tables import results_of
 
@@ -103,7 +103,7 @@ LOADS: tuple[Kind[Any], ...] = (
         SCHOOL_SEMESTERS,
         _resource_assets(BASE_DATA, registry.BASE_DATA, SCHOOL_SEMESTERS, AFTER),
         semesters_by_school,
-        load_schools,
+        plan_schools,
         share=18.0,
     ),
     Kind(
@@ -113,7 +113,7 @@ LOADS: tuple[Kind[Any], ...] = (
         V1_SEMESTERS,
         _resource_assets(V1, registry.V1_DATA, V1_SEMESTERS, {}),
         semesters_by_school,
-        load_schools,
+        plan_schools,
         share=8.0,
     ),
     # A night or a sync reads the due weeks: weeks that were never loaded whole, and the sessions of the
@@ -125,7 +125,7 @@ LOADS: tuple[Kind[Any], ...] = (
         ATTENDANCE_WEEKS,
         tuple(map(_attendance_asset, registry.ATTENDANCE)),
         weeks_by_school,
-        load_weeks,
+        plan_attendance,
         share=70.0,
     ),
     Kind(
@@ -143,7 +143,8 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         segments_by_school,
-        load_segments,
+        plan_segments,
+        scopes=(registry.DATASETS.scopes,),
         share=3.0,
     ),
     Kind(
@@ -164,7 +165,8 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         results_of,
-        load_results,
+        plan_results,
+        scopes=(registry.REPORT_FIELDS.scopes,),
         share=1.0,
     ),
     # After base data: its lines name their students.
@@ -178,7 +180,7 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         semesters_by_school,
-        load_inputs,
+        plan_inputs,
         is_local=True,
     ),
 )

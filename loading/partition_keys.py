@@ -94,11 +94,11 @@ def weeks_by_school(keys: Iterable[str]) -> dict[int, dict[int, list[int]]]:
     return {school_id: dict(semesters) for school_id, semesters in weeks.items()}
 
 
-def partitions_of(slice: Slice, semesters: Sequence[int]) -> list[str]:
-    """The partitions of a slice. `semesters`: the semesters that a slice of a whole school belongs to."""
+def partitions_of(slice: Slice, of_school: Sequence[str]) -> Sequence[str]:
+    """The partitions of a slice. `of_school`: the partitions that a slice of a whole school belongs to."""
     school_id, semester_id = slice.school_id, slice.semester_id
     if semester_id is None:
-        return [partition_key(school_id, other_id) for other_id in semesters]
+        return of_school
     if slice.week is None:
         return [partition_key(school_id, semester_id)]
     return [week_key(school_id, semester_id, slice.week)]

@@ -20,7 +20,7 @@ from loading.custom_fields import with_fields_of
 from loading.pushes.reader import read_targets
 from loading.pushes.targets import resolver
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.logs.load_log import quarantine_rows, stay_in_quarantine

@@ -12,11 +12,11 @@ from campus.datasets.type_inference import decide, first_rows, needs_values, rev
 from campus.decoding.definition import Decided, Definition, meaning_of, parse_definition
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
-from campus.http.client import Client, segment
+from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import DATASETS
-from loading.connection.runtime import Runtime
 from loading.datasets.tables import decided_of, planned_table
+from loading.slices.loader import Loader
 from warehouse.load.logs.dataset_plans import Plan
 from warehouse.load.logs.load_log import quarantined, unreadable_fields
 from warehouse.load.watermark import extra_fields
@@ -33,15 +33,9 @@ class Decisions:
     """
 
     def __init__(
-        self,
-        client: Client,
-        runtime: Runtime,
-        school_id: int,
-        offered: OfferedDatasets,
-        before: Mapping[str, Plan],
+        self, loader: Loader, school_id: int, offered: OfferedDatasets, before: Mapping[str, Plan]
     ) -> None:
-        self._client, self._runtime, self._school_id = client, runtime, school_id
-        self._offered, self._before = offered, before
+        self._loader, self._school_id, self._offered, self._before = loader, school_id, offered, before
         self.decided = _earlier_decisions(before)
         self.definitions = {
             name: parse_definition(sent, self.decided) for name, sent in offered.definitions.items()
@@ -68,7 +62,9 @@ class Decisions:
         return list(all_names)
 
     def _query(self, definition: Definition) -> DatasetQuery:
-        return plan_query(self._runtime.datasets.selection, definition, self.definitions, self._school_id)
+        return plan_query(
+            self._loader.runtime.datasets.selection, definition, self.definitions, self._school_id
+        )
 
     async def _decide(self, name: str) -> None:
         definition, before = self.definitions[name], self.decided.get(name, Decided())
@@ -100,7 +96,7 @@ class Decisions:
         plan, guessed = self._before.get(definition.name), {f.name for f in definition.fields if f.guessed}
         if plan is None or not guessed:
             return []
-        lake, table = self._runtime.lake, planned_table(plan)
+        lake, table = self._loader.runtime.lake, planned_table(plan)
         rows = quarantined(lake, table, self._school_id)
         if guessed & unreadable_fields(lake, table, self._school_id):
             rows += extra_fields(lake, table, self._school_id)
@@ -111,7 +107,7 @@ class Decisions:
         with suppress(SelectionError):
             params = self._query(definition).params
         params.pop("expand", None)
-        reader = Reader(self._client, self._school_id, DATASETS.scopes)
+        reader = Reader(self._loader.client, self._school_id, DATASETS.scopes)
         return await first_rows(reader, self.path(definition.name), params)
 
 

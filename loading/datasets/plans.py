@@ -12,10 +12,8 @@ from campus.decoding.definition import Definition
 from campus.decoding.inferred_contract import contract_of, key_fields, table_names
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
-from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.registry import DATASET_METADATA, DATASETS, ResourceSpec
-from loading.connection.runtime import Runtime
 from loading.datasets.decisions import Decisions
 from loading.datasets.tables import (
     DatasetSpec,
@@ -26,8 +24,8 @@ from loading.datasets.tables import (
     stored_definition,
 )
 from loading.partition_keys import segment_key
-from loading.slices.commit import STORAGE_ERRORS, Loaded, Planned, empty_slice
-from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.commit import STORAGE_ERRORS, Loaded, empty_slice
+from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.slices.stage import SliceContext
 from loading.tables import slice_of
 from warehouse.lake.tables import ROW_KEY, Table
@@ -35,13 +33,13 @@ from warehouse.load.commit import Guard
 from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
 from warehouse.load.logs.load_log import SliceStatus, now, record_differences, slice_statuses
 from warehouse.load.schema_evolution import changes, evolve, type_name
-from warehouse.load.slice_reading import Cause
 from warehouse.load.watermark import live_rows
 from warehouse.maintenance.rekey import rekey
 
 
-def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loaded]:
+def retire(loader: Loader, plan: Plan, guard: Guard) -> list[Loaded]:
     """Empty the slices of a plan that hold rows or quarantined rows, as far as the guard allows."""
+    runtime, cause = loader.runtime, loader.cause
     table = evolve(runtime.lake, planned_table(plan)).table
     contract = contract_of(definitions_of(plan)[plan.dataset])
     resource = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
@@ -97,22 +95,21 @@ def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
     ]
 
 
-async def plan_datasets(
-    loader: Loader, client: Client, runtime: Runtime, cause: Cause, school_id: int, names: Mapping[str, str]
-) -> Planned:
-    """Load the metadata of a school's datasets, and plan how their records are read.
+async def plan_datasets(loader: Loader, school_id: int, names: Mapping[str, str]) -> list[str]:
+    """Load the metadata of a school's datasets, and plan the partitions of their records. A dataset that
+    cannot be planned keeps its last plan, and is a problem of the run.
 
-    names: of the tables that any school's datasets have so far, by the platform's name. A dataset that cannot
-    be planned keeps its last plan, and is reported as a problem."""
+    Args:
+        names: Of the tables that any school's datasets have so far, by the platform's name."""
+    runtime, loaded = loader.runtime, list[Loaded]()
     offered = OfferedDatasets(None, {})
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
     active = sorted(plan.dataset for plan in before.values() if plan.retired_since is None)
 
     contexts = [loader.context(spec, slice_of(spec, school_id)) for spec in DATASET_METADATA]
-    planned = Planned()
-    with failures_as_outcomes(contexts, planned.loaded), staged(contexts) as slices:
+    with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
         collectors = [part.collector for part in slices]
-        reader = Reader(client, school_id, DATASETS.scopes, collectors[0].account.tally)
+        reader = Reader(loader.client, school_id, DATASETS.scopes, collectors[0].account.tally)
         offered = await read_datasets(reader, *collectors)
         if active and not offered.definitions and not offered.unread and not runtime.guard.allowed:
             # One message for all of them.
@@ -120,39 +117,30 @@ async def plan_datasets(
                 f"the platform lists no datasets, and there were {', '.join(active)}. They are read on.",
                 f"If they are gone, {runtime.guard.override} and sync again.",
             )
-        planned.loaded += await loader.commit(slices)
-    if not offered.complete or any(loaded.outcome is None for loaded in planned.loaded):
-        planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
-        return planned
-    school = _School(client, runtime, cause, school_id, offered, planned, before)
-    await school.plan(names)
-    return planned
+        loaded += await loader.commit(slices)
+    loader.run.loaded += loaded
+    if not offered.complete or any(result.outcome is None for result in loaded):
+        return [key for plan in before.values() for key in partitions_of(plan)]
+    return await _School(loader, school_id, offered, before).plan(names)
 
 
 class _School:
     """Plans each dataset of a school by itself, so that a failure concerns one dataset."""
 
     def __init__(
-        self,
-        client: Client,
-        runtime: Runtime,
-        cause: Cause,
-        school_id: int,
-        offered: OfferedDatasets,
-        planned: Planned,
-        before: Mapping[str, Plan],
+        self, loader: Loader, school_id: int, offered: OfferedDatasets, before: Mapping[str, Plan]
     ) -> None:
-        self._client, self._runtime, self._cause = client, runtime, cause
-        self._school_id, self._offered, self._planned, self._before = school_id, offered, planned, before
-        self._decisions = Decisions(client, runtime, school_id, offered, before)
+        self._loader, self._school_id, self._offered, self._before = loader, school_id, offered, before
+        self._decisions = Decisions(loader, school_id, offered, before)
         self._definitions = self._decisions.definitions
         self._plans: dict[str, Plan] = {}
 
-    async def plan(self, names: Mapping[str, str]) -> None:
-        settings = self._runtime.datasets
+    async def plan(self, names: Mapping[str, str]) -> list[str]:
+        settings = self._loader.runtime.datasets
         listed = [*self._definitions, *self._offered.unread]
         if listed:
-            self._planned.notes += unmatched_patterns(settings.selection, listed)
+            for note in unmatched_patterns(settings.selection, listed):
+                self._note(note)
         for name in selected_names(settings.selection, self._offered.unread):
             self._keep(name, self._of(name) + self._offered.unread[name])
         selected = selected_names(settings.selection, self._definitions)
@@ -161,8 +149,10 @@ class _School:
         await self._decisions.decide(selected)
         await run_together(self._plan_or_keep(name, tables[name]) for name in selected)
         self._retire_dropped()
-        record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
-        self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]
+        record_plans(
+            self._loader.runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)]
+        )
+        return [key for plan in self._plans.values() for key in partitions_of(plan)]
 
     async def _plan_or_keep(self, name: str, table: str) -> None:
         try:
@@ -173,7 +163,7 @@ class _School:
             self._keep(name, f"{self._of(name)}{error}")
 
     async def _plan_dataset(self, name: str, table: str) -> None:
-        runtime = self._runtime
+        runtime = self._loader.runtime
         if name in self._decisions.undecided:
             raise self._decisions.undecided[name]
         before = self._before.get(name)
@@ -191,7 +181,7 @@ class _School:
         )
         layout = await self._layout(dataset, None if has_other_key else before, is_our_change=is_ours)
         drift = [*definition_drift(dataset, before), *self._decisions.drift.get(name, [])]
-        record_differences(runtime.lake, dataset.table, self._school_id, drift, self._cause.started_at)
+        record_differences(runtime.lake, dataset.table, self._school_id, drift, self._loader.cause.started_at)
         after = self._new_plan(dataset, layout, before)
         can_move_rows = after.width or not before or not before.width or not has_integer_key(dataset.source)
         if before is not None and is_ours and can_move_rows:
@@ -205,24 +195,24 @@ class _School:
                 return
             # The rows of the old slices come back in the new slices, which are cut in another way.
             every_row = replace(runtime.guard, allowed=True)
-            self._planned.loaded += retire(runtime, self._cause, before, every_row)
+            self._loader.run.loaded += retire(self._loader, before, every_row)
             # The retirement is the last load of these slices, and the new plan must not go on from it.
             after = replace(after, valid_since=now())
         if after.width is None and (before is None or before.width is not None):
-            self._planned.notes.append(f"dataset {name}: it is read by pages, as {layout.why}")
+            self._note(f"dataset {name}: it is read by pages, as {layout.why}")
         self._plans[name] = after
 
     def _move_rows(self, before: Plan, dataset: DatasetSpec, after: Plan) -> Plan:
         """Move the stored rows to the new key and its segments: the dataset is the same at the platform."""
-        runtime = self._runtime
+        runtime = self._loader.runtime
         stored = rekey(runtime.lake, dataset.table, self._school_id, after.width, RowNumbers, runtime.scratch)
         if after.width is not None:
             after = replace(after, segments=tuple(sorted({*after.segments, *stored})))
         dropped = tuple(number for number in before.segments if number not in after.segments)
         old = replace(before, segments=dropped)
-        self._planned.loaded += retire(runtime, self._cause, old, runtime.guard)
+        self._loader.run.loaded += retire(self._loader, old, runtime.guard)
         parts = "pages" if after.width is None else "segments of its ids"
-        self._planned.notes.append(
+        self._note(
             f"dataset {before.dataset}: its columns changed, so all of it is read again, by {parts}; "
             "the stored rows stay"
         )
@@ -230,26 +220,31 @@ class _School:
 
     def _keep(self, name: str, problem: str) -> None:
         """Keep the last plan of a dataset, and report the problem."""
-        self._planned.problems.append(problem)
+        self._loader.run.problems.append(problem)
         if name in self._before:
             self._plans[name] = self._before[name]
+
+    def _note(self, message: str) -> None:
+        self._loader.run.notes.append(f"school {self._school_id}, {message}")
 
     def _of(self, name: str) -> str:
         """The beginning of a message about a dataset."""
         return f"school {self._school_id}, dataset {name!r}: "
 
     def _other_key(self, before: Plan, dataset: DatasetSpec) -> str:
+        override = self._loader.runtime.guard.override
         return (
             f"{self._of(before.dataset)}its key is {key_text(dataset.table)} now and was "
             f"{key_text(planned_table(before))}, so its rows cannot be compared with those that are held. It "
-            f"is read as before. If the platform means it so, {self._runtime.guard.override} and sync again: "
+            f"is read as before. If the platform means it so, {override} and sync again: "
             f"all rows load under the new key, and those that are held count as deleted."
         )
 
     def _no_segments(self, name: str, layout: Layout) -> str:
+        override = self._loader.runtime.guard.override
         return (
             f"{self._of(name)}its segments cannot be asked for, as {layout.why.rstrip('.')}. "
-            f"That may pass, so it is planned as before. If it does not, {self._runtime.guard.override} and "
+            f"That may pass, so it is planned as before. If it does not, {override} and "
             f"sync again: it is read by pages from then on."
         )
 
@@ -258,12 +253,16 @@ class _School:
         for name in sorted(self._before.keys() - self._definitions.keys() - self._offered.unread.keys()):
             plan = self._before[name]
             try:
-                self._planned.loaded += retire(self._runtime, self._cause, plan, self._runtime.guard)
+                self._loader.run.loaded += retire(self._loader, plan, self._loader.runtime.guard)
                 record_differences(
-                    self._runtime.lake, planned_table(plan), self._school_id, [], self._cause.started_at
+                    self._loader.runtime.lake,
+                    planned_table(plan),
+                    self._school_id,
+                    [],
+                    self._loader.cause.started_at,
                 )
             except STORAGE_ERRORS as error:
-                self._planned.problems.append(f"{self._of(name)}{error}")
+                self._loader.run.problems.append(f"{self._of(name)}{error}")
 
     async def _layout(self, dataset: DatasetSpec, before: Plan | None, *, is_our_change: bool) -> Layout:
         """Find the segments of a dataset, and add those that held rows before, so that their deletion shows.
@@ -271,9 +270,9 @@ class _School:
         A dataset that is read by pages stays so until the operator wants segments: its one slice must be
         emptied before the segments load, and if the platform failed in between, no row would be left to
         publish. After `is_our_change` the rows are moved instead."""
-        settings, guard = self._runtime.datasets, self._runtime.guard
+        settings, guard = self._loader.runtime.datasets, self._loader.runtime.guard
         width = before.width if before is not None and before.segments else None
-        reader = Reader(self._client, self._school_id, DATASETS.scopes)
+        reader = Reader(self._loader.client, self._school_id, DATASETS.scopes)
         layout = await plan_layout(
             reader, dataset.source, width, settings.segment_rows, settings.max_segments
         )
@@ -281,7 +280,7 @@ class _School:
             return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))
         if before is None or before.width is not None or is_our_change or guard.allowed:
             return layout
-        self._planned.notes.append(
+        self._note(
             f"dataset {before.dataset}: it is still read by pages, though it can now be read by "
             f"segments, which is faster; to read it by segments, {guard.override}"
         )
@@ -300,7 +299,7 @@ class _School:
             segments=layout.segments if layout.width is not None else (0,),
             definition=stored_definition(dataset, self._offered.definitions, self._decisions.decided),
             signature=dataset.signature,
-            valid_since=before.valid_since if before is not None and same else self._cause.started_at,
+            valid_since=before.valid_since if before is not None and same else self._loader.cause.started_at,
         )
 
 

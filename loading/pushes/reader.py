@@ -11,9 +11,9 @@ from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.slice import NamedRows
 from loading.load_school import load_school, rows_of_parents, rows_with_ids, with_lake_ids
 from loading.pushes.targets import PEOPLE, current_semester, stored_ids
-from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, SliceJob, slice_of_query
-from loading.slices.retained_rows import unit_values
+from loading.slices.commit import Loaded, unit_values
+from loading.slices.load_slice import SliceJob, slice_of_query
+from loading.slices.loader import Loader
 from warehouse.load.slice_reading import RequestedRows
 
 #: A row may be dated so much earlier than its push: clocks differ, and the platform batches changes.
@@ -80,8 +80,8 @@ async def _read_people(
     requested = {spec: RequestedRows("id", ())}
     context = loader.context(spec, slice_of_query(spec, query))
     since_then = replace(query, since=since)
-    [loaded] = await loader.load_slice(
-        SliceJob((context,), since_then, named=NamedRows("updates"), requested=requested)
+    [loaded] = await SliceJob((context,), since_then, named=NamedRows("updates"), requested=requested).load(
+        loader
     )
     return loaded, ids - loaded.row_ids if loaded.status != "failed" else frozenset()
 
@@ -94,7 +94,7 @@ async def _read_ids(
     alive = stored_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
     query = replace(query, stored_ids=query.stored_ids & ids, ids_with_rows=frozenset(alive))
     context = loader.context(spec, slice_of_query(spec, query))
-    return await loader.load_slice(rows_with_ids(context, query, ids))
+    return await rows_with_ids(context, query, ids).load(loader)
 
 
 async def _read_below(
@@ -113,4 +113,4 @@ async def _read_below(
     }
     # Where requests of members by class need a decision, they name the classes as a filter.
     named = None if MODES[spec.mode].decide is None else NamedRows("classes", ids)
-    return await loader.load_slice(rows_of_parents(contexts, query, ids, requested, named))
+    return await rows_of_parents(contexts, query, ids, requested, named).load(loader)

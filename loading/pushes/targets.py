@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
-from loading.slices.retained_rows import units_by_row
+from loading.slices.commit import units_by_row
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
-from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
@@ -17,25 +16,24 @@ from campus.reports.selection import (
     plan_requests,
 )
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
-from loading.slices.commit import Loaded, Planned, retire_slice
-from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.commit import Loaded, retire_slice
+from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.slices.stage import SliceContext
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
 from warehouse.load.logs.load_log import last_in_vain
-from warehouse.load.slice_reading import Cause
 
 METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 
 
-async def plan_reports(
-    loader: Loader, client: Client, cause: Cause, school_id: int, partitions: Sequence[str]
-) -> Planned:
-    """Load the parameters and queries of a school's selected reports, and plan their results.
+async def plan_reports(loader: Loader, school_id: int, partitions: Sequence[str]) -> list[str]:
+    """Load the parameters and queries of a school's selected reports, and plan the partitions of their
+    results. A report that cannot be planned keeps its results, and is a problem of the run. Results that are
+    no longer selected are retired.
 
-    partitions: the present keys. A report that cannot be planned keeps its results, and is reported as a
-    problem. Results that are no longer selected are retired."""
-    planned = Planned()
+    Args:
+        partitions: The present keys."""
+    run = loader.run
     errors: dict[str, CampusError] = {}
     selections = selections_of(loader.runtime.reports, school_id)
     keys: dict[str, list[str]] = defaultdict(list)
@@ -44,20 +42,20 @@ async def plan_reports(
 
     async def plan(selection: ReportSelection) -> None:
         try:
-            keys[selection.report] = await _plan_report(loader, client, school_id, selection, planned)
+            keys[selection.report] = await _plan_report(loader, school_id, selection)
         except CampusError as error:
             errors[selection.report] = error
 
     await run_together(plan(selection) for selection in selections.values())
-    planned.problems = error_lines({report: errors[report] for report in selections if report in errors})
-    planned.partitions = [key for report in selections for key in keys[report]]
+    problems = error_lines({report: errors[report] for report in selections if report in errors})
+    planned = [key for report in selections for key in keys[report]]
     for key in partitions:
-        if key not in planned.partitions:
-            retired = _retire(loader, cause, Result.of(key))
+        if key not in planned:
+            retired = _retire(loader, Result.of(key))
             if any(loaded.status == "failed" for loaded in retired):
                 # Its rows are still published, and the next discovery tries again.
-                planned.partitions.append(key)
-            planned.loaded += retired
+                planned.append(key)
+            run.loaded += retired
     selected = {report_slice(school_id, report) for report in selections}
     # A misspelt report never loads. Without a retirement its failure would show for ever.
     failed = last_in_vain(loader.runtime.lake, school_id)
@@ -68,9 +66,11 @@ async def plan_reports(
             for resource, slice in failed
             if resource == spec.name
         }
-        planned.loaded += [
+        run.loaded += [
             retire_slice(loader.context(spec, slice)) for slice in sorted(slices - selected, key=str)
         ]
+    run.problems += problems
+    return planned
     return planned
 
 
@@ -95,9 +95,7 @@ def error_lines(errors: Mapping[str, CampusError]) -> list[str]:
     ]
 
 
-async def _plan_report(
-    loader: Loader, client: Client, school_id: int, selection: ReportSelection, planned: Planned
-) -> list[str]:
+async def _plan_report(loader: Loader, school_id: int, selection: ReportSelection) -> list[str]:
     """Load a report's metadata; returns the keys of its results. Raises CampusError."""
     slice = report_slice(school_id, selection.report)
     contexts, loaded = [loader.context(spec, slice) for spec in METADATA], list[Loaded]()
@@ -105,7 +103,7 @@ async def _plan_report(
     failure: CampusError | None = None
     with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
         queries, parameters = (part.collector for part in slices)
-        reader = Reader(client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
+        reader = Reader(loader.client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
         try:
             offered = await read_report(reader, selection.report, parameters, queries)
         except CampusError as error:
@@ -114,14 +112,14 @@ async def _plan_report(
         loaded += await loader.commit(slices)
     if offered is None:
         raise failure or CampusError(loaded[0].message)
-    planned.loaded += loaded
+    loader.run.loaded += loaded
     return list(requests_of(school_id, selection, offered))
 
 
-def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
+def _retire(loader: Loader, result: Result) -> list[Loaded]:
     """Empty the slices of a result."""
     runtime, table = loader.runtime, report_table(result.table_name, (), "")
     contexts = [loader.context(REPORT_FIELDS, result.slice)]
     if runtime.lake.holds(table):
-        contexts.insert(0, SliceContext(runtime, cause, records_spec(table), result.slice, table))
+        contexts.insert(0, SliceContext(runtime, loader.cause, records_spec(table), result.slice, table))
     return [retire_slice(context) for context in contexts]

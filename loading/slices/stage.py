@@ -7,6 +7,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from campus.account import Account
 from campus.registry import RESOURCES, ResourceSpec
 from loading.connection.runtime import Runtime
 from loading.forgotten import rewrite_of
@@ -14,7 +15,7 @@ from loading.tables import TABLES, lake_table
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.schema_evolution import Evolved, evolve
-from warehouse.load.slice_reading import Cause
+from warehouse.load.slice_reading import Cause, SliceReading
 from warehouse.load.stage import StageWriter
 
 
@@ -44,6 +45,10 @@ class Stage:
     writer: StageWriter
     #: Takes batches as `campus.decoding.page.to_batch` shapes them.
     write: Callable[[pa.RecordBatch], None]
+
+    def reading(self, account: Account) -> SliceReading:
+        """The staged rows with their account. Callers add facts by `replace`."""
+        return SliceReading(staged=self.writer.finish(), account=account, cause=self.context.cause)
 
 
 @contextmanager
