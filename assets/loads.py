@@ -22,8 +22,7 @@ from loading.datasets.load_segments import plan_segments
 from loading.inputs import STUDENTS, plan_inputs
 from loading.load_school import plan_schools
 from loading.partition_keys import segments_by_school, semesters_by_school, weeks_by_school
-from loading.reports.load_results import plan_results
-from loading.reports.plans import METADATA
+from loading.reports.load_results import METADATA, plan_results
 from loading.reports.tables import results_of
 
 BASE_DATA, V1, ATTENDANCE = "base_data", "v1", "attendance"
@@ -104,7 +103,6 @@ LOADS: tuple[Kind[Any], ...] = (
         _resource_assets(BASE_DATA, registry.BASE_DATA, SCHOOL_SEMESTERS, AFTER),
         semesters_by_school,
         plan_schools,
-        share=18.0,
     ),
     Kind(
         V1,
@@ -114,7 +112,6 @@ LOADS: tuple[Kind[Any], ...] = (
         _resource_assets(V1, registry.V1_DATA, V1_SEMESTERS, {}),
         semesters_by_school,
         plan_schools,
-        share=8.0,
     ),
     # A night or a sync reads the due weeks: weeks that were never loaded whole, and the sessions of the
     # trailing window. For students who joined or left a class, it reads the semester again. Weeks that a
@@ -126,7 +123,6 @@ LOADS: tuple[Kind[Any], ...] = (
         tuple(map(_attendance_asset, registry.ATTENDANCE)),
         weeks_by_school,
         plan_attendance,
-        share=70.0,
     ),
     Kind(
         DATASETS,
@@ -145,7 +141,6 @@ LOADS: tuple[Kind[Any], ...] = (
         segments_by_school,
         plan_segments,
         scopes=(registry.DATASETS.scopes,),
-        share=3.0,
     ),
     Kind(
         REPORTS,
@@ -167,7 +162,6 @@ LOADS: tuple[Kind[Any], ...] = (
         results_of,
         plan_results,
         scopes=(registry.REPORT_FIELDS.scopes,),
-        share=1.0,
     ),
     # After base data: its lines name their students.
     Kind(

@@ -41,7 +41,7 @@ from loading.partition_keys import (
     keys_by_school,
     partitions_of,
 )
-from loading.reports import plans as report_plans
+from loading.reports.load_results import METADATA
 from loading.slices.commit import RunResults
 from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.drift import in_lines
@@ -57,7 +57,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 
 @dg.multi_asset(
     name="discover",
-    specs=[_asset_spec(spec) for spec in (SCHOOLS, *DATASET_METADATA, *report_plans.METADATA)],
+    specs=[_asset_spec(spec) for spec in (SCHOOLS, *DATASET_METADATA, *METADATA)],
     required_resource_keys={"campus"},
     pool="platform",
 )
@@ -127,7 +127,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         DATASETS: segments,
         REPORT_QUERIES: report_results,
     }
-    for spec in (*DATASET_METADATA, *report_plans.METADATA):
+    for spec in (*DATASET_METADATA, *METADATA):
         rows = sum(
             loaded.outcome.counts.loaded
             for loaded in run.loaded

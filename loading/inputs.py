@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from campus.files.table_file import TableError, file_below, table_in
 from campus.inputs.interventions import (
@@ -28,7 +29,7 @@ from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded, commit_slice
 from loading.slices.loader import Loader, Plan, failures_as_outcomes, staged
 from loading.slices.stage import SliceContext
-from loading.tables import TABLES, slice_of
+from loading.tables import TABLES, read_rows, slice_of
 from untrusted.files import files_below
 from warehouse.files import unusable
 from warehouse.lake.delta import Lake
@@ -141,13 +142,9 @@ def _lines(path: Path, students: Students, today: date) -> Lines:
 
 
 def _students(lake: Lake, school_id: int, path: Path) -> Students:
-    students_table = TABLES[STUDENTS.name]
-    columns = ["id", "usin", "outer_id", "name", "deleted_at", DELETED_AT]
-    rows = (
-        lake.read(students_table, slice_of(STUDENTS, school_id), columns, alive=False).to_pylist()
-        if lake.holds(students_table)
-        else []
-    )
+    columns, rows = ["id", "usin", "outer_id", "name", "deleted_at", DELETED_AT], list[dict[str, Any]]()
+    if lake.holds(TABLES[STUDENTS.name]):
+        rows = read_rows(lake, STUDENTS, slice_of(STUDENTS, school_id), columns, alive=False)
     if not rows:
         raise TableError(
             f"{path}: the students of school {school_id} are not loaded yet: run campus sync --school "

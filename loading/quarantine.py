@@ -17,8 +17,7 @@ from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
 from campus.sources.gathered import Gathered
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
-from loading.pushes.reader import read_targets
-from loading.pushes.targets import resolver
+from loading.pushes.reader import read_targets, resolver
 from loading.slices.commit import Loaded
 from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.tables import TABLES, slice_of

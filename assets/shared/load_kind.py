@@ -46,6 +46,14 @@ HALTED_TAG = "campus/halted"
 SLICES_FAILED = "failed; their rows stay as they were."
 
 NO_DRIFT = "no_drift"
+#: The checks of each asset, by name.
+CHECKS = {
+    LOADED_WHOLE: "Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
+    "itself, it loads nothing and reports the last load of each slice.",
+    NO_DRIFT: "This sync found no new difference from the contract, besides fields and values that the "
+    "contract does not name and that came with the first load. quality.differences lists all present "
+    "differences.",
+}
 #: For assets that every night makes, even without changes. Attendance has no policy, since holidays have no
 #: weeks. The models and campus.duckdb have none, since they are made only after changes.
 NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=STALE)
@@ -69,8 +77,6 @@ class Kind(Generic[P]):
     plan: Callable[[Loader, P], Plan]
     #: The scopes of its requests. None: those of the resources of its assets.
     scopes: tuple[tuple[str, ...], ...] | None = None
-    #: Estimated percentage of a school's first load; the times of loaded schools replace it.
-    share: float = 0.0
     #: Loads from files, and sends no requests to the platform.
     is_local: bool = False
 
@@ -83,7 +89,9 @@ class Kind(Generic[P]):
             description=self.description,
             specs=self.asset_specs,
             check_specs=[
-                check(spec.key) for spec in self.asset_specs for check in (whole_spec, no_drift_spec)
+                dg.AssetCheckSpec(name, asset=spec.key, description=description)
+                for spec in self.asset_specs
+                for name, description in CHECKS.items()
             ],
             can_subset=len(self.asset_specs) > 1,
             backfill_policy=dg.BackfillPolicy.single_run(),
@@ -326,16 +334,6 @@ def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
     }
 
 
-def whole_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """The spec of the check `loaded_whole` of an asset."""
-    return dg.AssetCheckSpec(
-        LOADED_WHOLE,
-        asset=asset,
-        description="Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
-        "itself, it loads nothing and reports the last load of each slice.",
-    )
-
-
 def loaded_whole(
     asset: dg.AssetKey, loaded: Iterable[Loaded], problems: Sequence[str] = ()
 ) -> dg.AssetCheckResult:
@@ -363,17 +361,6 @@ def report_drift(runtime: Runtime, cause: Cause, tables: Iterable[SchoolTable]) 
 def school_tables_of(results: Iterable[Loaded]) -> set[SchoolTable]:
     """The tables, by school, to which a run has committed rows."""
     return {(loaded.spec.name, loaded.slice.school_id) for loaded in results if loaded.outcome is not None}
-
-
-def no_drift_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """The spec of the check `no_drift` of an asset."""
-    return dg.AssetCheckSpec(
-        NO_DRIFT,
-        asset=asset,
-        description="This sync found no new difference from the contract, besides fields and values that the "
-        "contract does not name and that came with the first load. quality.differences lists all present "
-        "differences.",
-    )
 
 
 def no_drift(asset: dg.AssetKey, new_drift: Sequence[Difference]) -> dg.AssetCheckResult:

@@ -4,21 +4,18 @@ The rows of both tables come in the same responses. They are read as planned, st
 week.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from itertools import chain
+from typing import Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from campus.attendance.calendar import Calendar, Session
+from campus.attendance.calendar import Calendar
 from campus.attendance.plan import AttendancePlan, is_whole_cheaper, plan_members, plan_weeks
 from campus.attendance.requests import RECORDS, SESSIONS
 from campus.attendance.routes import (
     CrossCheck,
-    StudentSubset,
     read_by_sessions,
     read_by_students,
     read_cross_check,
@@ -30,9 +27,13 @@ from campus.http.events import Event, EventKind
 from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from campus.sources.gathered import Collector
-from loading.attendance.membership_changes import MembershipChanges, membership_changes
-from loading.attendance.semester import read_semester
-from loading.attendance.weeks import timeline_of, weeks_of_night
+from loading.attendance.semester import (
+    MembershipChanges,
+    membership_changes,
+    read_semester,
+    student_subset,
+)
+from loading.attendance.weeks import in_spans, timeline_of, weeks_of_night
 from loading.partition_keys import partition_key
 from loading.slices.commit import Loaded, commit_slice, failures
 from loading.slices.load_slice import SliceJob
@@ -49,8 +50,6 @@ from loading.slices.loader import (
 )
 from loading.slices.stage import SliceContext
 from loading.tables import TABLES, slice_of, values
-from warehouse.lake.delta import Lake
-from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import slice_status
 from warehouse.load.slice_reading import Measure, RequestedRows, RequestedSince, RetainedRows
 
@@ -93,7 +92,8 @@ class WeeksJob:
     """Weeks that are read together."""
 
     planned: PlannedWeeks
-    numbers: Sequence[int]
+    #: The slices of the sessions and records, by week.
+    weeks: Mapping[int, Sequence[SliceContext]]
 
     @property
     def semester(self) -> Semester:
@@ -108,10 +108,8 @@ class WeeksJob:
         if planned.plan.choice.route == "sessions" and planned.cross_check is None:
             reader = _reader(loader, self.semester, planned.students)
             planned.plan, planned.cross_check = await read_cross_check(reader, planned.plan, planned.students)
-        contexts = _contexts(
-            loader, self.semester.school_id, self.semester.calendar.semester_id, self.numbers
-        )
-        with failures_as_outcomes(contexts, loaded, logs_halt=False), self._open(loader) as opened:
+        contexts = [*chain.from_iterable(self.weeks.values())]
+        with failures_as_outcomes(contexts, loaded, logs_halt=False), self._open() as opened:
             if planned.cross_check is None:
                 scope = await self._read_by_students(loader, [week for week, _ in opened])
             else:
@@ -136,7 +134,7 @@ class WeeksJob:
     async def _read_by_students(self, loader: Loader, weeks: Sequence[Week]) -> WeekScope:
         plan, students = self.planned.plan, self.planned.students
         sessions = _progress(loader, self.semester, "sessions besides")
-        subset = None if plan.students is None else self._subset(loader.runtime.lake, plan.students)
+        subset = student_subset(loader.runtime.lake, plan)
         by_number = {week.number: week for week in weeks}
         reader = _reader(loader, self.semester, students)
         classes = await read_by_students(reader, plan, by_number, students, sessions, subset)
@@ -168,31 +166,13 @@ class WeeksJob:
             plan.weeks[week.number],
         )
 
-    def _subset(self, lake: Lake, students: frozenset[int]) -> StudentSubset:
-        """The stored records of all other students, as counts by session and status."""
-        columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
-        calendar = self.semester.calendar
-        slice_ = Slice.of(_school_id=self.semester.school_id, _semester_id=calendar.semester_id)
-        stored = lake.read(TABLES[RECORDS.name], slice_, columns)
-        is_theirs = pc.is_in(stored["student_id"], value_set=pa.array(sorted(students), pa.int64()))
-        others = stored.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
-        statuses: dict[Session, Counter[str | None]] = defaultdict(Counter)
-        for row in others.to_pylist():
-            session = Session(row["class_id"], row["checked_at"], row["lesson"])
-            if None not in session and calendar.week_of(session.day) in self.planned.plan.weeks:
-                statuses[session][row["status"]] = row["count_all"]
-        classes = frozenset(values(stored.filter(is_theirs), "class_id"))
-        return StudentSubset(students, statuses, classes.difference([None]))
-
     @contextmanager
-    def _open(self, loader: Loader) -> Iterator[Sequence[StagedWeek]]:
+    def _open(self) -> Iterator[Sequence[StagedWeek]]:
         """Open the stages of the weeks. The first week of the plan answers for the requests for all weeks."""
-        school_id, semester_id = self.semester.school_id, self.semester.calendar.semester_id
         with ExitStack() as stack:
             weeks, together = [], self.planned.students.account
-            for number in self.numbers:
-                contexts = _contexts(loader, school_id, semester_id, [number])
-                slices = stack.enter_context(staged(contexts, shares=len(self.numbers)))
+            for number, contexts in self.weeks.items():
+                slices = stack.enter_context(staged(contexts, shares=len(self.weeks)))
                 sessions, records = (slice_.collector for slice_ in slices)
                 if number == next(iter(self.planned.plan.weeks)):
                     records.account.tally, records.account.drift = together.tally, together.drift
@@ -237,7 +217,9 @@ def plan_jobs(loader: Loader, plan: AttendancePlan) -> Outcomes:
         students, groups = "by students", [[*plan.weeks]]
     planned = PlannedWeeks(plan, _progress(loader, semester, students))
     for numbers in groups:
-        loaded += yield WeeksJob(planned, numbers)
+        loaded += yield WeeksJob(
+            planned, _contexts(loader, semester.school_id, semester.calendar.semester_id, numbers)
+        )
     if refused := len(semester.refusals.unrecorded):
         message = "sessions and showed others; they count as sessions that nobody recorded"
         _report(loader, semester, "note", f": the platform refused {refused} {message}")
@@ -246,13 +228,12 @@ def plan_jobs(loader: Loader, plan: AttendancePlan) -> Outcomes:
 
 def _contexts(
     loader: Loader, school_id: int, semester_id: int, weeks: Iterable[int]
-) -> tuple[SliceContext, ...]:
+) -> dict[int, list[SliceContext]]:
     """The slices of weeks in the run, of sessions and records."""
-    return tuple(
-        loader.context(spec, slice_of(spec, school_id, semester_id, week))
+    return {
+        week: [loader.context(spec, slice_of(spec, school_id, semester_id, week)) for spec in ATTENDANCE]
         for week in weeks
-        for spec in ATTENDANCE
-    )
+    }
 
 
 def _label(semester: Semester) -> str:
@@ -276,17 +257,6 @@ def _report(loader: Loader, semester: Semester, kind: EventKind, message: str) -
 def _retained(**failed: Mapping[int | str, str]) -> tuple[RetainedRows, ...]:
     """The rows that stay, by column: those of students or classes that could not be read."""
     return tuple(RetainedRows(column, tuple(ids)) for column, ids in failed.items() if ids)
-
-
-def in_spans(weeks: Iterable[int]) -> str:
-    """Weeks in words, e.g. `1-5, 7`."""
-    spans: list[tuple[int, int]] = []
-    for week in sorted(weeks):
-        if spans and week == spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], week)
-        else:
-            spans.append((week, week))
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def plan_attendance(loader: Loader, weeks_of: Mapping[int, Mapping[int, Sequence[int]]]) -> Plan:
@@ -325,9 +295,8 @@ class SchoolWeeks:
             for week in weeks
             if (semester_id, week) in self._due or (week in begun and not self._loader.cause.only_due)
         ]
-        query = SliceQuery(self._school_id, semester_id)
         if skipped := [week for week in requested if self._is_committed(semester_id, week)]:
-            yield SliceJob(_contexts(self._loader, self._school_id, semester_id, skipped), query, "skip")
+            yield self._without_reading("skip", semester_id, skipped)
         requested = [week for week in requested if week not in skipped]
         if calendar is None:
             return
@@ -335,9 +304,7 @@ class SchoolWeeks:
         if not requested and not changes.weeks:
             return
         if not self._has_loaded_classes(semester_id):
-            yield SliceJob(
-                _contexts(self._loader, self._school_id, semester_id, requested), query, "fail", NO_CLASSES
-            )
+            yield self._without_reading("fail", semester_id, requested)
             return
         yield from self._plan_readings(calendar, requested, changes)
 
@@ -366,6 +333,13 @@ class SchoolWeeks:
             # The due weeks have just been committed, so the semester is read again.
             plan = _plan_changes(self._read(calendar), changes, weeks)
             yield from plan_jobs(self._loader, plan)
+
+    def _without_reading(
+        self, action: Literal["skip", "fail"], semester_id: int, weeks: Iterable[int]
+    ) -> SliceJob:
+        slices = _contexts(self._loader, self._school_id, semester_id, weeks).values()
+        query = SliceQuery(self._school_id, semester_id)
+        return SliceJob(tuple(chain.from_iterable(slices)), query, action, NO_CLASSES)
 
     def _read(self, calendar: Calendar) -> Semester:
         return read_semester(self._loader.runtime.lake, self._timeline, self._statuses, calendar.semester_id)

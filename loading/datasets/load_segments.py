@@ -254,9 +254,10 @@ def plan_segments(loader: Loader, segments: Mapping[int, Mapping[str, list[int]]
             if not confirmation.contradicted:
                 unconfirmed.append(job)
             try:
-                finished[job.dataset] += yield job
+                outcomes = yield job
             except PlatformUnavailable:
                 continue
+            finished[job.dataset] += outcomes
             _report_progress(loader.runtime, finished[job.dataset], total[job.dataset])
 
     yield from side_by_side((work() for _ in range(min(most, len(waiting)))), most)

@@ -1,53 +1,75 @@
-"""Plans the datasets of a school: the query for each dataset, and its segments."""
+"""Plans the datasets of a school: the query for each dataset, and its segments. Values decide on types and
+keys that the metadata leave open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+
+from msgspec import Raw
 
 from campus.account import Drift
 from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import RowNumbers
-from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
-from campus.decoding.definition import Definition
+from campus.datasets.selection import (
+    DatasetQuery,
+    SelectionError,
+    embedded_datasets,
+    plan_query,
+    selected_names,
+    unmatched_patterns,
+)
+from campus.datasets.type_inference import decide, first_rows, needs_values, revise
+from campus.decoding.definition import Decided, Definition, meaning_of, parse_definition
 from campus.decoding.inferred_contract import contract_of, key_fields, table_names
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
+from campus.http.client import segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.registry import DATASET_METADATA, DATASETS, ResourceSpec
-from loading.datasets.decisions import Decisions
 from loading.datasets.tables import (
     DatasetSpec,
     dataset_spec,
     definitions_of,
+    earlier_decisions,
+    partitions_of,
     planned_table,
     segment_slice,
     stored_definition,
 )
-from loading.partition_keys import segment_key
 from loading.slices.commit import STORAGE_ERRORS, Loaded, empty_slice
 from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.slices.stage import SliceContext
 from loading.tables import slice_of
 from warehouse.lake.tables import ROW_KEY, Table
-from warehouse.load.commit import Guard
 from warehouse.load.logs.dataset_plans import Plan, read_plans, record_plans
-from warehouse.load.logs.load_log import SliceStatus, now, record_differences, slice_statuses
+from warehouse.load.logs.load_log import (
+    SliceStatus,
+    now,
+    quarantined,
+    record_differences,
+    slice_statuses,
+    unreadable_fields,
+)
 from warehouse.load.schema_evolution import changes, evolve, type_name
-from warehouse.load.watermark import live_rows
+from warehouse.load.watermark import extra_fields, live_rows
 from warehouse.maintenance.rekey import rekey
 
 
-def retire(loader: Loader, plan: Plan, guard: Guard) -> list[Loaded]:
-    """Empty the slices of a plan that hold rows or quarantined rows, as far as the guard allows."""
-    runtime, cause = loader.runtime, loader.cause
-    table = evolve(runtime.lake, planned_table(plan)).table
+def retire(loader: Loader, plan: Plan, *, is_sure: bool = False) -> None:
+    """Empty the slices of a plan that hold rows or quarantined rows, as far as the guard allows. `is_sure`:
+    ignore the guard."""
+    lake = loader.runtime.lake
+    table = evolve(lake, planned_table(plan)).table
     contract = contract_of(definitions_of(plan)[plan.dataset])
     resource = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
     slices = [segment_slice(plan.school_id, number) for number in plan.segments]
-    rows = live_rows(runtime.lake, table, slices, None)
-    statuses = slice_statuses(runtime.lake, plan.school_id).get(table.name, {})
-    return [
-        empty_slice(SliceContext(runtime, cause, resource, slice, table), guard)
+    rows = live_rows(lake, table, slices, None)
+    statuses = slice_statuses(lake, plan.school_id).get(table.name, {})
+    loader.run.loaded += [
+        empty_slice(
+            SliceContext(loader.runtime, loader.cause, resource, slice, table), is_sure=is_sure, retires=False
+        )
         for slice in slices
         if rows[slice].alive or statuses.get(str(slice), SliceStatus()).quarantined
     ]
@@ -131,8 +153,15 @@ class _School:
         self, loader: Loader, school_id: int, offered: OfferedDatasets, before: Mapping[str, Plan]
     ) -> None:
         self._loader, self._school_id, self._offered, self._before = loader, school_id, offered, before
-        self._decisions = Decisions(loader, school_id, offered, before)
-        self._definitions = self._decisions.definitions
+        #: Of this discovery and of earlier ones, by name.
+        self._decided = earlier_decisions(before)
+        #: With these decisions.
+        self._definitions = {
+            name: parse_definition(sent, self._decided) for name, sent in offered.definitions.items()
+        }
+        #: Decisions of this discovery, and errors that prevented a decision.
+        self._drift: dict[str, list[Drift]] = {}
+        self._undecided: dict[str, CampusError] = {}
         self._plans: dict[str, Plan] = {}
 
     async def plan(self, names: Mapping[str, str]) -> list[str]:
@@ -146,13 +175,75 @@ class _School:
         selected = selected_names(settings.selection, self._definitions)
         new = [name for name in selected if name not in names]
         tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
-        await self._decisions.decide(selected)
+        await run_together(self._decide(name) for name in self._with_embedded(selected))
         await run_together(self._plan_or_keep(name, tables[name]) for name in selected)
         self._retire_dropped()
         record_plans(
             self._loader.runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)]
         )
         return [key for plan in self._plans.values() for key in partitions_of(plan)]
+
+    def _with_embedded(self, names: Sequence[str]) -> list[str]:
+        all_names = dict.fromkeys(names)
+        for name in names:
+            # A selection that does not fit is reported where the dataset itself is planned.
+            with suppress(SelectionError):
+                expand = self._query(self._definitions[name]).expand
+                embedded = embedded_datasets(self._definitions[name], expand, self._definitions)
+                all_names |= dict.fromkeys(definition.name for definition in embedded.values())
+        return list(all_names)
+
+    def _query(self, definition: Definition) -> DatasetQuery:
+        return plan_query(
+            self._loader.runtime.datasets.selection, definition, self._definitions, self._school_id
+        )
+
+    async def _decide(self, name: str) -> None:
+        definition, before = self._definitions[name], self._decided.get(name, Decided())
+        decided = revise(definition, before, self._misfits(definition))
+        if needs_values(definition, decided):
+            try:
+                decided = decide(definition, decided, await self._first_rows(definition))
+            except CampusError as error:
+                self._undecided[name] = error
+        if decided == before:
+            return
+        self._decided[name] = decided
+        self._definitions[name] = parse_definition(self._offered.definitions[name], self._decided)
+        self._drift[name] = [
+            Drift(
+                "unknown_type" if meaning_of(field.word).kind is None else "type_decided",
+                field.name,
+                f"{field.word or 'no type'} -> {field.type}",
+            )
+            for field in self._definitions[name].fields
+            if field.guessed and decided.types[field.name] != before.types.get(field.name)
+        ]
+        if decided.key != before.key:
+            self._drift[name].append(Drift("key_decided", decided.key or ""))
+
+    def _misfits(self, definition: Definition) -> list[str]:
+        """Rows in quarantine, and values that their columns could not hold. They may show that a decision by
+        the first values was too narrow."""
+        plan, guessed = self._before.get(definition.name), {f.name for f in definition.fields if f.guessed}
+        if plan is None or not guessed:
+            return []
+        lake, table = self._loader.runtime.lake, planned_table(plan)
+        rows = quarantined(lake, table, self._school_id)
+        if guessed & unreadable_fields(lake, table, self._school_id):
+            rows += extra_fields(lake, table, self._school_id)
+        return rows
+
+    async def _first_rows(self, definition: Definition) -> Sequence[bytes | Raw]:
+        params: dict[str, str] = {}
+        with suppress(SelectionError):
+            params = self._query(definition).params
+        params.pop("expand", None)
+        reader = Reader(self._loader.client, self._school_id, DATASETS.scopes)
+        return await first_rows(reader, self._path(definition.name), params)
+
+    def _path(self, name: str) -> str:
+        return f"{self._offered.prefix}{DATASETS.path}/{segment(name)}/records"
 
     async def _plan_or_keep(self, name: str, table: str) -> None:
         try:
@@ -164,14 +255,14 @@ class _School:
 
     async def _plan_dataset(self, name: str, table: str) -> None:
         runtime = self._loader.runtime
-        if name in self._decisions.undecided:
-            raise self._decisions.undecided[name]
+        if name in self._undecided:
+            raise self._undecided[name]
         before = self._before.get(name)
         dataset = dataset_spec(
             runtime.datasets.selection,
             self._school_id,
             table,
-            self._decisions.path(name),
+            self._path(name),
             self._definitions[name],
             self._definitions,
         )
@@ -180,7 +271,7 @@ class _School:
             before is not None and not is_ours and key_text(planned_table(before)) != key_text(dataset.table)
         )
         layout = await self._layout(dataset, None if has_other_key else before, is_our_change=is_ours)
-        drift = [*definition_drift(dataset, before), *self._decisions.drift.get(name, [])]
+        drift = [*definition_drift(dataset, before), *self._drift.get(name, [])]
         record_differences(runtime.lake, dataset.table, self._school_id, drift, self._loader.cause.started_at)
         after = self._new_plan(dataset, layout, before)
         can_move_rows = after.width or not before or not before.width or not has_integer_key(dataset.source)
@@ -194,8 +285,7 @@ class _School:
                 self._keep(name, reason)
                 return
             # The rows of the old slices come back in the new slices, which are cut in another way.
-            every_row = replace(runtime.guard, allowed=True)
-            self._loader.run.loaded += retire(self._loader, before, every_row)
+            retire(self._loader, before, is_sure=True)
             # The retirement is the last load of these slices, and the new plan must not go on from it.
             after = replace(after, valid_since=now())
         if after.width is None and (before is None or before.width is not None):
@@ -209,8 +299,7 @@ class _School:
         if after.width is not None:
             after = replace(after, segments=tuple(sorted({*after.segments, *stored})))
         dropped = tuple(number for number in before.segments if number not in after.segments)
-        old = replace(before, segments=dropped)
-        self._loader.run.loaded += retire(self._loader, old, runtime.guard)
+        retire(self._loader, replace(before, segments=dropped))
         parts = "pages" if after.width is None else "segments of its ids"
         self._note(
             f"dataset {before.dataset}: its columns changed, so all of it is read again, by {parts}; "
@@ -253,7 +342,7 @@ class _School:
         for name in sorted(self._before.keys() - self._definitions.keys() - self._offered.unread.keys()):
             plan = self._before[name]
             try:
-                self._loader.run.loaded += retire(self._loader, plan, self._loader.runtime.guard)
+                retire(self._loader, plan)
                 record_differences(
                     self._loader.runtime.lake,
                     planned_table(plan),
@@ -297,14 +386,7 @@ class _School:
             key=dataset.source.key,
             width=layout.width,
             segments=layout.segments if layout.width is not None else (0,),
-            definition=stored_definition(dataset, self._offered.definitions, self._decisions.decided),
+            definition=stored_definition(dataset, self._offered.definitions, self._decided),
             signature=dataset.signature,
             valid_since=before.valid_since if before is not None and same else self._loader.cause.started_at,
         )
-
-
-def partitions_of(plan: Plan) -> list[str]:
-    """The partition keys of a plan's segments."""
-    if plan.retired_since is not None:
-        return []
-    return [segment_key(plan.school_id, plan.table, number) for number in plan.segments]

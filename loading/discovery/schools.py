@@ -36,9 +36,9 @@ from loading.partition_keys import (
     week_key,
     weeks_by_school,
 )
-from loading.reports.plans import plan_reports
+from loading.reports.load_results import plan_reports
 from loading.semesters import Semesters, contradiction, read_semesters, seen_now, sightings_of
-from loading.slices.commit import Loaded, RunResults, in_words, retire_slice
+from loading.slices.commit import Loaded, RunResults, empty_slice, in_words
 from loading.slices.load_slice import store_rows
 from loading.slices.loader import Loader
 from loading.tables import TABLES, slice_of
@@ -281,7 +281,7 @@ def _retire(
     Returns whether all of them are empty."""
     is_sure = bool(ever) and semester_id not in ever
     slices = {spec: slice_of(spec, school_id, semester_id, week) for spec in specs}
-    retired = [retire_slice(loader.context(spec, slice), is_sure=is_sure) for spec, slice in slices.items()]
+    retired = [empty_slice(loader.context(spec, slice), is_sure=is_sure) for spec, slice in slices.items()]
     loader.run.loaded += retired
     return all(result.status != "failed" for result in retired)
 

@@ -111,17 +111,16 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
     )
 
 
-def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
-    """Commit that a slice has no rows left, as far as the guard allows. `retires`: as in `SliceReading`."""
+def empty_slice(context: SliceContext, *, is_sure: bool = False, retires: bool = True) -> Loaded:
+    """Empty a slice that is gone from the platform, if its guard allows it.
+
+    Args:
+        is_sure: Ignore the guard.
+        retires: As in `SliceReading`."""
+    guard = guard_of(context)
     with open_stage(context) as stage:
         reading = replace(stage.reading(Account()), retires=retires)
-        return commit_slice(context, reading, guard)
-
-
-def retire_slice(context: SliceContext, *, is_sure: bool = False) -> Loaded:
-    """Empty a slice that is gone from the platform, if its guard allows it. `is_sure`: ignore the guard."""
-    guard = guard_of(context)
-    return empty_slice(context, replace(guard, allowed=True) if is_sure else guard, retires=True)
+        return commit_slice(context, reading, replace(guard, allowed=guard.allowed or is_sure))
 
 
 def guard_of(context: SliceContext) -> Guard:

@@ -161,8 +161,9 @@ async def load_planned(
         resources: As in `Loader`.
         scopes: The scopes of all requests. None: nothing is requested."""
     async with AsyncExitStack() as stack:
-        client = Client(runtime.client)
-        if scopes is not None:
+        if scopes is None:
+            client = Client(runtime.client)
+        else:
             client = await stack.enter_async_context(connected(runtime, scopes))
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id, schools), resources)
         plan, run = plan_load(loader, partitions), loader.run
