@@ -72,8 +72,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     except SQLAlchemyError as error:
         context.log.warning(f"old runs could not be deleted: {error}")
     for note in remove_unknown_partitions(instance):
-        if runtime.listener:
-            runtime.listener(Event("note", note))
+        runtime.notify(Event("note", note))
     existing = {
         kind.name or "": keys_by_school(instance.get_dynamic_partitions(kind.name or ""))
         for kind in PARTITIONS
@@ -89,8 +88,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         for key in change.removed:
             instance.delete_dynamic_partition(kind, key)
     for note in run.notes:
-        if runtime.listener:
-            runtime.listener(Event("note", note))
+        runtime.notify(Event("note", note))
     datasets = {
         (f"datasets.{plan.table}", plan.school_id)
         for plan in read_plans(runtime.lake)

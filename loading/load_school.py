@@ -16,7 +16,6 @@ from campus.sources.hidden_rows import has_open_status
 from campus.sources.slice import NamedRows
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
-from loading.forgotten import forgotten_ids
 from loading.slices.commit import Loaded, units_by_row
 from loading.slices.load_slice import SliceJob, slice_of_query
 from loading.slices.loader import Line, Loader, Plan, Requested, load_one_by_one, side_by_side
@@ -29,7 +28,7 @@ from loading.slices.skip_unchanged import (
     outdated_classes,
     overlap_of,
 )
-from loading.slices.stage import SliceContext
+from loading.slices.stage import SliceContext, forgotten_ids
 from loading.tables import TABLES, slice_of, values
 from warehouse.load.logs.load_log import slice_status, slice_statuses
 from warehouse.load.logs.write_log import bound_ids

@@ -19,15 +19,13 @@ PATTERNS = {
     DATASET_SEGMENTS: re.compile(f"{_ID}:([^:]+):{_ID}"),
     REPORT_RESULTS: re.compile(f"{_ID}:([^:]+):{_ID}(?::(.+))?"),
 }
+#: The school of a key without a school.
+NO_SCHOOL = 0
 _SCHOOL = re.compile(f"{_ID}(?![0-9])")
 
 
 class UnknownPartition(ValueError):
     """A partition key that discovery has not written."""
-
-
-# The school of a key without a school.
-NO_SCHOOL = 0
 
 
 def school_of(key: str) -> int:

@@ -294,9 +294,9 @@ def log_slice(context: StepContext, loaded: Loaded, partitions: Iterable[str]) -
     context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
     names = _names(context.resources.campus.lake, cause_of(context.run.run_id, context.run.tags).sync_id)
     for partition in partitions:
-        shown = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **slice_metadata(loaded)}
+        metadata = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **slice_metadata(loaded)}
         context.log_event(
-            dg.AssetMaterialization(asset_of(loaded.spec.name), partition=partition, metadata=shown)
+            dg.AssetMaterialization(asset_of(loaded.spec.name), partition=partition, metadata=metadata)
         )
 
 
@@ -353,8 +353,7 @@ def report_drift(runtime: Runtime, cause: Cause, tables: Iterable[SchoolTable]) 
     """Record the drift of tables that a run has loaded. Reports and returns the new differences."""
     new_drift = record_drift(runtime.lake, set(tables), cause.sync_id, cause.started_at)
     for line in in_lines(new_drift):
-        if runtime.listener:
-            runtime.listener(Event("drift", line))
+        runtime.notify(Event("drift", line))
     return new_drift
 
 

@@ -37,6 +37,8 @@ PARTITIONS = {
     for definition in (SCHOOL_SEMESTERS, V1_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
 }
 
+#: The most rows of the table of partitions.
+MAX_ROWS = 500
 #: The schools that a message names at most.
 MAX_SCHOOLS = 20
 
@@ -83,10 +85,6 @@ def remove_unknown_partitions(instance: dg.DagsterInstance) -> list[str]:
         instance.delete_dynamic_partition(name, key)
     keys = ", ".join(key for _, key in unknown)
     return [f"partitions that the platform does not have are deleted: {keys}"] if unknown else []
-
-
-#: The most rows of the table.
-MAX_ROWS = 500
 
 
 def partitions_table(keys: Iterable[str], v1_keys: Iterable[str], names: Names) -> dg.MarkdownMetadataValue:

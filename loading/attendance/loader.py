@@ -250,8 +250,7 @@ def _reader(loader: Loader, semester: Semester, collector: Collector) -> Reader:
 
 
 def _report(loader: Loader, semester: Semester, kind: EventKind, message: str) -> None:
-    if loader.runtime.listener:
-        loader.runtime.listener(Event(kind, f"attendance {_label(semester)}{message}"))
+    loader.runtime.notify(Event(kind, f"attendance {_label(semester)}{message}"))
 
 
 def _retained(**failed: Mapping[int | str, str]) -> tuple[RetainedRows, ...]:
@@ -352,13 +351,13 @@ class SchoolWeeks:
         changes = membership_changes(
             self._loader.runtime.lake, self._timeline, self._statuses, semester_id, self._due
         )
-        if changes.damage and self._loader.runtime.listener:
+        if changes.damage:
             message = (
                 f"attendance of school {self._school_id}, semester {semester_id}: {changes.damage}. Students "
                 f"who may be new in a class are read again; nothing else is lost. Check the disk or store of "
                 f"the lake"
             )
-            self._loader.runtime.listener(Event("note", message))
+            self._loader.runtime.notify(Event("note", message))
         return replace(changes, weeks=tuple(week for week in changes.weeks if week in weeks))
 
     def _since(self, semester_id: int, week: int) -> date | None:

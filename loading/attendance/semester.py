@@ -31,8 +31,8 @@ from campus.contracts.v1_people import STUDENT
 from campus.registry import ATTENDANCE, RESOURCES
 from loading.attendance.weeks import Timeline, timeline_of, weeks_of_night
 from loading.connection.runtime import Runtime
-from loading.forgotten import forgotten_ids
 from loading.partition_keys import keys_by_school, week_key
+from loading.slices.stage import forgotten_ids
 from loading.tables import TABLES, read_rows, slice_of, values
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -117,9 +117,9 @@ def student_subset(lake: Lake, plan: AttendancePlan) -> StudentSubset | None:
     slice_ = Slice.of(_school_id=plan.semester.school_id, _semester_id=calendar.semester_id)
     stored = lake.read(TABLES["attendance_records"], slice_, columns)
     is_theirs = pc.is_in(stored["student_id"], value_set=pa.array(sorted(students), pa.int64()))
-    others = stored.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
+    further = stored.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
     statuses: dict[Session, Counter[str | None]] = defaultdict(Counter)
-    for row in others.to_pylist():
+    for row in further.to_pylist():
         session = Session(row["class_id"], row["checked_at"], row["lesson"])
         if None not in session and calendar.week_of(session.day) in plan.weeks:
             statuses[session][row["status"]] = row["count_all"]
@@ -382,7 +382,7 @@ def weeks_to_ask(runtime: Runtime, keys: Iterable[str], *, full: bool) -> list[s
     made doubtful. `full`: of all weeks that have begun."""
     lake, settings = runtime.lake, runtime.attendance
     selected: list[str] = []
-    for school_id, own in keys_by_school(keys).items():
+    for school_id, of_school in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
         statuses = slice_statuses(lake, school_id)
         due = weeks_of_night(lake, timeline, statuses, settings, runtime.incremental.whole_days)
@@ -390,6 +390,6 @@ def weeks_to_ask(runtime: Runtime, keys: Iterable[str], *, full: bool) -> list[s
         for semester_id in timeline.calendars:
             changes = membership_changes(lake, timeline, statuses, semester_id, due)
             weeks.update((semester_id, week) for week in changes.weeks)
-        wanted = {week_key(school_id, *week) for week in (weeks.union(timeline.begun) if full else weeks)}
-        selected += [key for key in own if key in wanted]
+        due_keys = {week_key(school_id, *week) for week in (weeks.union(timeline.begun) if full else weeks)}
+        selected += [key for key in of_school if key in due_keys]
     return selected

@@ -5,7 +5,7 @@ A stop loses at most the segments in flight: a retry skips segments that its cau
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -17,7 +17,6 @@ from campus.datasets.records import RecordsRead, Span, count, read_segment, read
 from campus.datasets.selection import SelectionError
 from campus.fetch.reader import Reader
 from campus.http.errors import PlatformUnavailable
-from campus.http.events import Event
 from campus.registry import DATASETS
 from loading.connection.runtime import Runtime
 from loading.datasets.tables import (
@@ -258,7 +257,10 @@ def plan_segments(loader: Loader, segments: Mapping[int, Mapping[str, list[int]]
             except PlatformUnavailable:
                 continue
             finished[job.dataset] += outcomes
-            _report_progress(loader.runtime, finished[job.dataset], total[job.dataset])
+            plan, name = job.dataset.plan, job.dataset.spec.resource.name
+            loader.report_progress(
+                name, "segments", plan.school_id, finished[job.dataset], total[job.dataset]
+            )
 
     yield from side_by_side((work() for _ in range(min(most, len(waiting)))), most)
     if confirmation.contradicted and unconfirmed:
@@ -319,21 +321,3 @@ def _jobs(loader: Loader, segments: Mapping[int, Mapping[str, list[int]]]) -> It
                 # Under the present plan.
                 if committed_at is None or committed_at < plan.valid_since:
                     yield SegmentJob(dataset, number)
-
-
-def _report_progress(runtime: Runtime, finished: Sequence[Loaded], total: int) -> None:
-    """Report how many segments of a dataset are loaded."""
-    last = finished[-1]
-    if runtime.listener is None:
-        return
-    runtime.listener(
-        Event(
-            "progress",
-            f"{last.spec.name}: {len(finished)} of {total} segments",
-            resource=last.spec.name,
-            slice=str(last.slice.school_id),
-            done=len(finished),
-            total=total,
-            rows=sum(loaded.outcome.received for loaded in finished if loaded.outcome),
-        )
-    )

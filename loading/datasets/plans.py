@@ -130,7 +130,7 @@ async def plan_datasets(loader: Loader, school_id: int, names: Mapping[str, str]
 
     contexts = [loader.context(spec, slice_of(spec, school_id)) for spec in DATASET_METADATA]
     with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
-        collectors = [part.collector for part in slices]
+        collectors = [slice_.collector for slice_ in slices]
         reader = Reader(loader.client, school_id, DATASETS.scopes, collectors[0].account.tally)
         offered = await read_datasets(reader, *collectors)
         if active and not offered.definitions and not offered.unread and not runtime.guard.allowed:

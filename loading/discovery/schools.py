@@ -292,8 +292,8 @@ def record_week_sightings(loader: Loader, semesters: Semesters) -> None:
     school_id = semesters.school_id
     before = sightings_of(lake, school_id)
     sightings = {sighting.semester_id: sighting for sighting in before}
-    for seen in seen_now(semesters, now() + timedelta(seconds=loader.client.clock_skew or 0)):
-        sightings[seen.semester_id] = combine_sightings(sightings.get(seen.semester_id), seen)
+    for latest in seen_now(semesters, now() + timedelta(seconds=loader.client.clock_skew or 0)):
+        sightings[latest.semester_id] = combine_sightings(sightings.get(latest.semester_id), latest)
     after = list(sightings.values())
     if after != before:
         record_sightings(lake, school_id, [asdict(sighting) for sighting in after])

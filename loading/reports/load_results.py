@@ -13,7 +13,7 @@ from campus.contracts.fields import Contract, fields
 from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
 from campus.http.errors import CampusError, Forbidden
-from campus.http.events import Event, Listener
+from campus.http.events import Event
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import changed_fields, read_report
 from campus.reports.records import read_records
@@ -164,10 +164,18 @@ def plan_results(loader: Loader, results: Sequence[Result]) -> Plan:
 
 
 def _line(loader: Loader, job: ResultJob, finished: list[Loaded], total: int) -> Line:
+    """Report how many results of a report are loaded, and a result without rows. Failures are reported as
+    such, and count as no results."""
     loaded = yield job
-    finished.append(loaded[0])
-    if loader.runtime.listener:
-        _report_progress(loader.runtime.listener, job.result, job.request, finished, total)
+    records, result = loaded[0], job.result
+    finished.append(records)
+    if records.outcome is not None and records.outcome.received == 0:
+        query = " ".join(filter(None, [str(result.query_id), job.request.query.label, result.combination]))
+        label = f"school {result.school_id}, report {result.report}, query {query}"
+        loader.runtime.notify(Event("note", f"{label}: {records.message}"))
+    committed = [records for records in finished if records.outcome is not None]
+    if total := total - len(finished) + len(committed):
+        loader.report_progress(f"report {result.report}", "results", result.school_id, committed, total)
 
 
 def _context(loader: Loader, result: Result, table: Table | None = None) -> SliceContext:
@@ -225,33 +233,6 @@ def _with_columns(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, 
         for row in batch.to_pylist()
     ]
     return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
-
-
-def _report_progress(
-    listener: Listener, result: Result, request: ReportRequest, finished: Sequence[Loaded], total: int
-) -> None:
-    """Report how many results of a report are loaded, and a result without rows. Failures are reported as
-    such, and count as no results."""
-    outcomes = [loaded.outcome for loaded in finished if loaded.outcome is not None]
-    total -= len(finished) - len(outcomes)
-    if not total:
-        return
-    records = finished[-1]
-    if records.outcome is not None and records.outcome.received == 0:
-        query = " ".join(filter(None, [str(result.query_id), request.query.label, result.combination]))
-        place = f"school {result.school_id}, report {result.report}, query {query}"
-        listener(Event("note", f"{place}: {records.message}"))
-    listener(
-        Event(
-            "progress",
-            f"report {result.report}: {len(outcomes)} of {total} results",
-            resource=f"report {result.report}",
-            slice=str(result.school_id),
-            done=len(outcomes),
-            total=total,
-            rows=sum(outcome.received for outcome in outcomes),
-        )
-    )
 
 
 async def plan_reports(loader: Loader, school_id: int, partitions: Sequence[str]) -> list[str]:
@@ -315,10 +296,10 @@ def requests_of(
 
 def error_lines(errors: Mapping[str, CampusError]) -> list[str]:
     """A message for each failed report of a school. Reports that the credentials do not cover share one."""
-    first, *others = [name for name, error in errors.items() if isinstance(error, Forbidden)] or [""]
-    names = f" The same holds of {', '.join(others)}." if others else ""
+    first, *further = [name for name, error in errors.items() if isinstance(error, Forbidden)] or [""]
+    names = f" The same holds of {', '.join(further)}." if further else ""
     return [
-        f"{error}{names if name == first else ''}" for name, error in errors.items() if name not in others
+        f"{error}{names if name == first else ''}" for name, error in errors.items() if name not in further
     ]
 
 
@@ -329,7 +310,7 @@ async def _plan_report(loader: Loader, school_id: int, selection: ReportSelectio
     offered: OfferedReport | None = None
     failure: CampusError | None = None
     with failures_as_outcomes(contexts, loaded), staged(contexts) as slices:
-        queries, parameters = (part.collector for part in slices)
+        queries, parameters = (slice_.collector for slice_ in slices)
         reader = Reader(loader.client, school_id, REPORT_QUERIES.scopes, queries.account.tally)
         try:
             offered = await read_report(reader, selection.report, parameters, queries)

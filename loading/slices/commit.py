@@ -14,8 +14,7 @@ from campus.account import Account, Tally
 from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.registry import RESOURCES, ResourceSpec
-from loading.forgotten import forgotten_ids, without_forgotten
-from loading.slices.stage import SliceContext, open_stage
+from loading.slices.stage import SliceContext, forgotten_ids, open_stage, without_forgotten
 from loading.tables import TABLES, values
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -190,10 +189,10 @@ def _spellings(context: SliceContext, column: str, failed: tuple[int | str, ...]
     failed_bare = {_bare(str(kind)) for kind in failed}
     read_bare = {_bare(kind) for kind in requested if kind not in failed}
     rows = context.runtime.lake.read(TABLES[context.spec.name], context.slice, [column], alive=False)
-    others = [kind for kind in {*values(rows, column)} if kind is not None and kind not in requested]
+    unrequested = [kind for kind in {*values(rows, column)} if kind is not None and kind not in requested]
     return (
         *failed,
-        *(kind for kind in others if _bare(kind) in failed_bare or _bare(kind) not in read_bare),
+        *(kind for kind in unrequested if _bare(kind) in failed_bare or _bare(kind) not in read_bare),
     )
 
 

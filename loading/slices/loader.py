@@ -17,6 +17,7 @@ from campus.fetch.collection import InFlight
 from campus.files.table_file import TableError
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable
+from campus.http.events import Event
 from campus.plan.modes import unit_in_words
 from campus.registry import ResourceSpec
 from campus.sources.gathered import BATCH_ROWS, Collector
@@ -117,15 +118,31 @@ class Loader:
         async with self._commits:
             return await in_thread(work, *args, **kwargs)
 
+    def report_progress(
+        self, resource: str, unit: str, school_id: int, loaded: Sequence[Loaded], total: int
+    ) -> None:
+        """Report how many slices of a dataset or report are loaded. `unit`: what they are, in words."""
+        self.runtime.notify(
+            Event(
+                "progress",
+                f"{resource}: {len(loaded)} of {total} {unit}",
+                resource=resource,
+                slice=str(school_id),
+                done=len(loaded),
+                total=total,
+                rows=sum(result.outcome.received for result in loaded if result.outcome),
+            )
+        )
+
     def context(self, spec: ResourceSpec, slice: Slice) -> SliceContext:
         """A slice in this run."""
         return SliceContext.of(self.runtime, self.cause, spec, slice)
 
     def is_committed(self, context: SliceContext) -> bool:
         """Whether the run's cause has committed the slice, after the rows that its requests name."""
-        own = self.committed_at(context.spec.name, context.slice)
-        parent = self.committed_at(context.spec.child_of or "", context.slice)
-        return own is not None and (parent is None or parent <= own)
+        loaded_at = self.committed_at(context.spec.name, context.slice)
+        parent_at = self.committed_at(context.spec.child_of or "", context.slice)
+        return loaded_at is not None and (parent_at is None or parent_at <= loaded_at)
 
     def committed_at(self, table_name: str, slice: Slice) -> datetime | None:
         """When the run's cause has committed the slice before. None: it has not."""

@@ -29,6 +29,7 @@ class FakeJob:
 class FakeDataset:
     def __init__(self, school_id: int) -> None:
         self.plan = SimpleNamespace(school_id=school_id)
+        self.spec = SimpleNamespace(resource=SimpleNamespace(name="datasets.scores"))
 
 
 @pytest.fixture
@@ -36,7 +37,8 @@ def loader() -> Any:
     confirmation = SimpleNamespace(contradicted=0)
     return SimpleNamespace(
         run=RunResults(),
-        runtime=SimpleNamespace(datasets=SimpleNamespace(segments_at_a_time=2), listener=None),
+        report_progress=lambda *_: None,
+        runtime=SimpleNamespace(datasets=SimpleNamespace(segments_at_a_time=2)),
         client=SimpleNamespace(capabilities=SimpleNamespace(confirmation=confirmation)),
     )
 
