@@ -17,13 +17,12 @@ from assets.shared.partitions import (
 )
 from campus import registry
 from campus.registry import ResourceSpec
-from loading.attendance.loader import PARENTS, load_weeks
-from loading.datasets.load_segments import load_segments
-from loading.inputs import STUDENTS, load_inputs
-from loading.load_school import load_schools
+from loading.attendance.loader import PARENTS, plan_attendance
+from loading.datasets.load_segments import plan_segments
+from loading.inputs import STUDENTS, plan_inputs
+from loading.load_school import plan_schools
 from loading.partition_keys import segments_by_school, semesters_by_school, weeks_by_school
-from loading.reports.load_results import load_results
-from loading.reports.plans import METADATA
+from loading.reports.load_results import METADATA, plan_results
 from loading.reports.tables import results_of
 
 BASE_DATA, V1, ATTENDANCE = "base_data", "v1", "attendance"
@@ -103,8 +102,7 @@ LOADS: tuple[Kind[Any], ...] = (
         SCHOOL_SEMESTERS,
         _resource_assets(BASE_DATA, registry.BASE_DATA, SCHOOL_SEMESTERS, AFTER),
         semesters_by_school,
-        load_schools,
-        share=18.0,
+        plan_schools,
     ),
     Kind(
         V1,
@@ -113,8 +111,7 @@ LOADS: tuple[Kind[Any], ...] = (
         V1_SEMESTERS,
         _resource_assets(V1, registry.V1_DATA, V1_SEMESTERS, {}),
         semesters_by_school,
-        load_schools,
-        share=8.0,
+        plan_schools,
     ),
     # A night or a sync reads the due weeks: weeks that were never loaded whole, and the sessions of the
     # trailing window. For students who joined or left a class, it reads the semester again. Weeks that a
@@ -125,8 +122,7 @@ LOADS: tuple[Kind[Any], ...] = (
         ATTENDANCE_WEEKS,
         tuple(map(_attendance_asset, registry.ATTENDANCE)),
         weeks_by_school,
-        load_weeks,
-        share=70.0,
+        plan_attendance,
     ),
     Kind(
         DATASETS,
@@ -143,8 +139,8 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         segments_by_school,
-        load_segments,
-        share=3.0,
+        plan_segments,
+        scopes=(registry.DATASETS.scopes,),
     ),
     Kind(
         REPORTS,
@@ -164,8 +160,8 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         results_of,
-        load_results,
-        share=1.0,
+        plan_results,
+        scopes=(registry.REPORT_FIELDS.scopes,),
     ),
     # After base data: its lines name their students.
     Kind(
@@ -178,7 +174,7 @@ LOADS: tuple[Kind[Any], ...] = (
             ),
         ),
         semesters_by_school,
-        load_inputs,
+        plan_inputs,
         is_local=True,
     ),
 )

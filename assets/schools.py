@@ -1,7 +1,7 @@
 """Discovery: finds schools with their semesters, datasets and reports, and with them the partitions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
 import dagster as dg
 import uvloop
@@ -30,18 +30,18 @@ from campus.registry import (
     ResourceSpec,
 )
 from loading.connection.runtime import cause_of
-from loading.discovery.results import DiscoveryResults, ExistingPartitions, partition_changes
-from loading.discovery.schools import discover
+from loading.discovery.schools import discover, partition_changes
 from loading.names import names_of
 from loading.partition_keys import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
     REPORT_RESULTS,
     SCHOOL_SEMESTERS,
+    V1_SEMESTERS,
     keys_by_school,
     partitions_of,
 )
-from loading.reports import plans as report_plans
+from loading.reports.load_results import METADATA
 from loading.slices.commit import RunResults
 from warehouse.load.logs.dataset_plans import read_plans
 from warehouse.load.logs.drift import in_lines
@@ -57,7 +57,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 
 @dg.multi_asset(
     name="discover",
-    specs=[_asset_spec(spec) for spec in (SCHOOLS, *DATASET_METADATA, *report_plans.METADATA)],
+    specs=[_asset_spec(spec) for spec in (SCHOOLS, *DATASET_METADATA, *METADATA)],
     required_resource_keys={"campus"},
     pool="platform",
 )
@@ -72,14 +72,14 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     except SQLAlchemyError as error:
         context.log.warning(f"old runs could not be deleted: {error}")
     for note in remove_unknown_partitions(instance):
-        if runtime.listener:
-            runtime.listener(Event("note", note))
-    existing = ExistingPartitions(
-        *(keys_by_school(instance.get_dynamic_partitions(kind.name or "")) for kind in PARTITIONS)
-    )
+        runtime.notify(Event("note", note))
+    existing = {
+        kind.name or "": keys_by_school(instance.get_dynamic_partitions(kind.name or ""))
+        for kind in PARTITIONS
+    }
     with batched(runtime.lake):
         results = uvloop.run(discover(runtime, cause, existing))
-        changes = partition_changes(existing, results)
+        run, partitions, changes = results.run, results.partitions, partition_changes(results)
         # The retired rows are committed before their partitions go: nothing else remembers the partitions.
         if any(change.removed for change in changes.values()):
             write(runtime.lake)
@@ -87,58 +87,51 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         instance.add_dynamic_partitions(kind, change.added)
         for key in change.removed:
             instance.delete_dynamic_partition(kind, key)
-    for note in results.notes:
-        if runtime.listener:
-            runtime.listener(Event("note", note))
+    for note in run.notes:
+        runtime.notify(Event("note", note))
     datasets = {
         (f"datasets.{plan.table}", plan.school_id)
         for plan in read_plans(runtime.lake)
-        if plan.school_id in results.segments
+        if plan.school_id in partitions[DATASET_SEGMENTS]
     }
-    drift = in_lines(report_drift(runtime, cause, school_tables_of(results.loaded) | datasets))
-    for loaded in results.loaded:
-        semesters = (results.v1_semesters if loaded.spec.is_v1 else results.semesters).get(
-            loaded.slice.school_id, []
-        )
-        partitions = partitions_of(loaded.slice, semesters) if loaded.spec.name in PARTITIONED else []
-        log_slice(context, loaded, partitions)
+    drift = in_lines(report_drift(runtime, cause, school_tables_of(run.loaded) | datasets))
+    for loaded in run.loaded:
+        semesters = partitions[V1_SEMESTERS if loaded.spec.is_v1 else SCHOOL_SEMESTERS]
+        keys = partitions_of(loaded.slice, semesters.get(loaded.slice.school_id, ()))
+        log_slice(context, loaded, keys if loaded.spec.name in PARTITIONED else ())
     new = {kind: len(change.added) for kind, change in changes.items()}
-    names = partitions_table(results.semesters, results.v1_semesters, names_of(runtime.lake))
-    yield dg.MaterializeResult(
-        asset_key=asset_key(SCHOOLS.name), metadata=_school_metadata(results, new) | {"partitions": names}
+    total = {kind: sum(map(len, by_school.values())) for kind, by_school in partitions.items()}
+    names = partitions_table(
+        chain.from_iterable(partitions[SCHOOL_SEMESTERS].values()),
+        chain.from_iterable(partitions[V1_SEMESTERS].values()),
+        names_of(runtime.lake),
     )
+    schools = {
+        "schools": len(partitions[SCHOOL_SEMESTERS]),
+        "semesters": total[SCHOOL_SEMESTERS],
+        "new partitions": new[SCHOOL_SEMESTERS],
+        "weeks": total[ATTENDANCE_WEEKS],
+        "new weeks": new[ATTENDANCE_WEEKS],
+    }
+    yield dg.MaterializeResult(asset_key=asset_key(SCHOOLS.name), metadata={**schools, "partitions": names})
     segments: dict[str, str | int] = {
-        "segments": _total(results.segments),
+        "segments": total[DATASET_SEGMENTS],
         "new segments": new[DATASET_SEGMENTS],
     }
-    if lines := [*results.notes, *drift]:
+    if lines := [*run.notes, *drift]:
         segments["notes"] = "\n".join(lines)
-    report_results = {"results": _total(results.report_results), "new results": new[REPORT_RESULTS]}
+    report_results = {"results": total[REPORT_RESULTS], "new results": new[REPORT_RESULTS]}
     planned: dict[ResourceSpec, Mapping[str, str | int]] = {
         DATASETS: segments,
         REPORT_QUERIES: report_results,
     }
-    for spec in (*DATASET_METADATA, *report_plans.METADATA):
+    for spec in (*DATASET_METADATA, *METADATA):
         rows = sum(
             loaded.outcome.counts.loaded
-            for loaded in results.loaded
+            for loaded in run.loaded
             if loaded.spec is spec and loaded.outcome is not None
         )
         yield dg.MaterializeResult(
             asset_key=asset_key(spec.name), metadata={"dagster/row_count": rows, **planned.get(spec, {})}
         )
-    raise_failed(context, RunResults(problems=results.problems, halts=results.halts))
-
-
-def _school_metadata(results: DiscoveryResults, new: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "schools": len(results.semesters),
-        "semesters": _total(results.semesters),
-        "new partitions": new[SCHOOL_SEMESTERS],
-        "weeks": _total(results.weeks),
-        "new weeks": new[ATTENDANCE_WEEKS],
-    }
-
-
-def _total(by_school: Mapping[int, Sequence[Any]]) -> int:
-    return sum(map(len, by_school.values()))
+    raise_failed(context, RunResults(problems=run.problems, halts=run.halts))

@@ -21,7 +21,7 @@ from benchmarks.child import run_child, settings_for
 from campus.registry import RESOURCES
 from loading.connection.runtime import Runtime
 from loading.load_school import load_school
-from loading.slices.load_slice import Loader
+from loading.slices.loader import Loader
 from pipelines.resources import open_runtime
 from pipelines.settings.settings import Settings, load_settings
 from pipelines.writes.reread import cause_of_writing

@@ -5,10 +5,11 @@ The files are the truth: a load replaces the school's slice. A line that is refu
 reason, and the other lines load. A file that cannot be read, and a file that is gone, leave the rows as they
 were."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from campus.files.table_file import TableError, file_below, table_in
 from campus.inputs.interventions import (
@@ -23,18 +24,17 @@ from campus.inputs.interventions import (
     read_lines,
 )
 from campus.registry import INTERVENTIONS, RESOURCES
-from campus.sources.gathered import Collector, Gathered
+from campus.sources.gathered import Gathered
 from loading.connection.runtime import Runtime
-from loading.partition_keys import partitions_of
-from loading.slices.commit import Loaded, Report, RunResults, commit_slice, fail_slice, guard_of, reading_of
-from loading.slices.stage import SliceContext, open_stage
-from loading.tables import TABLES, slice_of
+from loading.slices.commit import Loaded, commit_slice
+from loading.slices.loader import Loader, Plan, failures_as_outcomes, staged
+from loading.slices.stage import SliceContext
+from loading.tables import TABLES, read_rows, slice_of
 from untrusted.files import files_below
 from warehouse.files import unusable
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, Slice
 from warehouse.load.logs.load_log import now
-from warehouse.load.slice_reading import Cause
 
 FOLDER = "inputs"
 #: The addresses of teachers, which are no rows of the warehouse (campus/inputs/readers.py).
@@ -91,44 +91,41 @@ def has_inputs(runtime: Runtime) -> bool:
     return (runtime.home / FOLDER).exists() or _has_rows(runtime.lake)
 
 
-async def load_inputs(
-    runtime: Runtime,
-    cause: Cause,
-    semesters_of: Mapping[int, Sequence[int]],
-    names: Collection[str],
-    report: Report,
-) -> RunResults:
-    """Load the files of schools, as `Kind` loads. A school without a file has nothing to load."""
-    run = RunResults(problems=misplaced_files(runtime.home))
-    for school_id, semesters in semesters_of.items():
-        loaded = load_school_inputs(runtime, cause, school_id)
-        if loaded is not None:
-            report(loaded, partitions_of(loaded.slice, semesters), {})
-            run.loaded.append(loaded)
-    return run
+def plan_inputs(loader: Loader, semesters_of: Mapping[int, Sequence[int]]) -> Plan:
+    """Plan the files of schools. A school without a file has nothing to load."""
+    loader.run.problems += misplaced_files(loader.runtime.home)
+    for school_id in semesters_of:
+        yield [InputsJob(loader.context(INTERVENTIONS, slice_of(INTERVENTIONS, school_id)))]
 
 
-def load_school_inputs(runtime: Runtime, cause: Cause, school_id: int) -> Loaded | None:
-    """Load the file of a school; None: there is none, and never was. A failure is an outcome."""
-    context = SliceContext.of(runtime, cause, INTERVENTIONS, slice_of(INTERVENTIONS, school_id))
-    try:
-        paths = input_files(runtime.home, school_id)
-        if not paths:
-            folder = runtime.home / FOLDER / str(school_id)
-            message = f"{folder} has no {' or '.join(NAMES)} any more; {STAYS}"
-            return fail_slice(context, message) if _has_rows(runtime.lake, context.slice) else None
-        gathered = read_inputs(runtime.lake, school_id, paths, now().date())
-    except TableError as error:
-        return fail_slice(context, str(error))
-    except OSError as error:
-        return fail_slice(context, unusable(error))
-    with open_stage(context) as stage:
-        collector = Collector(INTERVENTIONS, str(context.slice), stage.write)
-        collector.add(gathered)
-        collector.flush()
-        reading = reading_of(stage.context, stage.writer, collector.account)
-        reading = replace(reading, notes=_refused_lines(gathered))
-        return commit_slice(stage.context, reading, guard_of(stage.context))
+@dataclass(frozen=True, eq=False)
+class InputsJob:
+    """Loads the files of a school."""
+
+    context: SliceContext
+
+    async def load(self, loader: Loader) -> list[Loaded]:
+        """Load the files; none: there are none, and never were. A failure is an outcome."""
+        context, loaded = self.context, list[Loaded]()
+        runtime, school_id = context.runtime, context.slice.school_id
+        with failures_as_outcomes([context], loaded):
+            try:
+                paths = input_files(runtime.home, school_id)
+                if not paths and not _has_rows(runtime.lake, context.slice):
+                    return loaded
+                if not paths:
+                    folder = runtime.home / FOLDER / str(school_id)
+                    raise TableError(f"{folder} has no {' or '.join(NAMES)} any more; {STAYS}")
+                gathered = read_inputs(runtime.lake, school_id, paths, now().date())
+            except OSError as error:
+                raise TableError(unusable(error)) from error
+            with staged([context]) as [slice_]:
+                slice_.collector.add(gathered)
+                slice_.collector.flush()
+                reading = slice_.stage.reading(slice_.collector.account)
+                reading = replace(reading, notes=_refused_lines(gathered))
+                loaded.append(await loader.in_turn(commit_slice, slice_.stage.context, reading))
+        return loaded
 
 
 def read_inputs(lake: Lake, school_id: int, paths: Sequence[Path], today: date) -> Gathered:
@@ -145,13 +142,9 @@ def _lines(path: Path, students: Students, today: date) -> Lines:
 
 
 def _students(lake: Lake, school_id: int, path: Path) -> Students:
-    students_table = TABLES[STUDENTS.name]
-    columns = ["id", "usin", "outer_id", "name", "deleted_at", DELETED_AT]
-    rows = (
-        lake.read(students_table, slice_of(STUDENTS, school_id), columns, alive=False).to_pylist()
-        if lake.holds(students_table)
-        else []
-    )
+    columns, rows = ["id", "usin", "outer_id", "name", "deleted_at", DELETED_AT], list[dict[str, Any]]()
+    if lake.holds(TABLES[STUDENTS.name]):
+        rows = read_rows(lake, STUDENTS, slice_of(STUDENTS, school_id), columns, alive=False)
     if not rows:
         raise TableError(
             f"{path}: the students of school {school_id} are not loaded yet: run campus sync --school "

@@ -1,32 +1,24 @@
-"""Loads the resources of schools in the order that the interface recommends, and plans how each slice is
-read.
+"""Plans the slices of schools in the order that the interface recommends, and how each slice is read.
 
 The plan of a school is a generator: it yields jobs, and receives their outcomes. The ids that a resource's
 requests name are read from the lake, where the resources before it were just committed."""
 
-import asyncio
-from collections import deque
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.fetch.collection import InFlight
-from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.hidden_rows import has_open_status
 from campus.sources.slice import NamedRows
-from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
-from loading.forgotten import forgotten_ids
-from loading.partition_keys import partitions_of
-from loading.slices.commit import Loaded, Report, RunResults
-from loading.slices.load_slice import Loader, Requested, SliceJob, slice_of_query
-from loading.slices.retained_rows import units_by_row
+from loading.slices.commit import Loaded, units_by_row
+from loading.slices.load_slice import SliceJob, slice_of_query
+from loading.slices.loader import Line, Loader, Plan, Requested, load_one_by_one, side_by_side
 from loading.slices.skip_unchanged import (
     CLASSES,
     MEMBERS,
@@ -36,69 +28,27 @@ from loading.slices.skip_unchanged import (
     outdated_classes,
     overlap_of,
 )
-from loading.slices.stage import SliceContext
+from loading.slices.stage import SliceContext, forgotten_ids
 from loading.tables import TABLES, slice_of, values
-from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
+from warehouse.load.logs.load_log import slice_status, slice_statuses
 from warehouse.load.logs.write_log import bound_ids
-from warehouse.load.slice_reading import Cause, RequestedRows
+from warehouse.load.slice_reading import RequestedRows
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
 SEMESTERS_AT_A_TIME = 2
 NOT_REQUESTED = "not asked for, since what it is asked with could not be loaded"
 
-#: A job with its outcomes. None: the platform could not be asked further.
-Ended = tuple[SliceJob, list[Loaded] | None]
-#: Jobs one after the other: yields a job, and receives its outcomes.
-Line = Generator[SliceJob, list[Loaded], None]
-#: Jobs side by side: yields the jobs that start now, and receives one that has ended.
-Plan = Generator[Sequence[SliceJob], Ended, None]
 
-
-async def load_schools(
-    runtime: Runtime,
-    cause: Cause,
-    semesters_of: Mapping[int, Sequence[int]],
-    names: Collection[str],
-    report: Report,
-) -> RunResults:
-    """Load resources of schools, one school after the other. A school halts where the platform cannot be
-    asked further; the semester beside it goes on as far as it comes.
+def plan_schools(loader: Loader, semesters_of: Mapping[int, Sequence[int]]) -> Plan:
+    """Plan the chosen resources of schools, one school after the other. A school halts where the platform
+    cannot be asked further; the semester beside it goes on as far as it comes.
 
     Args:
-        semesters_of: The semesters of each school.
-        names: Of the resources.
-        report: Takes each slice as soon as it is committed."""
-    run = RunResults()
-    specs = [spec for spec in RESOURCES.values() if spec.name in names]
-    done = committed(runtime.lake, cause.sync_id, semesters_of)
-    async with connected(runtime, [spec.scopes for spec in specs if spec.scopes]) as client:
-        loader = Loader(runtime, client, cause, done)
-        for school_id, semesters in semesters_of.items():
-            plan = plan_school(loader, school_id, semesters, specs)
-            in_flight = InFlight[list[Loaded], SliceJob]()
-            halt: PlatformUnavailable | None = None
-            jobs = next(plan, ())
-            try:
-                while jobs or in_flight:
-                    for job in jobs:
-                        in_flight.add(asyncio.create_task(loader.load_slice(job)), job)
-                    task = await in_flight.ended.get()
-                    job, loaded = in_flight.pop(task), None
-                    try:
-                        loaded = task.result()
-                    except PlatformUnavailable as error:
-                        halt = halt or error
-                    for result in loaded or ():
-                        run.loaded.append(result)
-                        report(result, partitions_of(result.slice, semesters), {})
-                    jobs = _next_jobs(plan, (job, loaded))
-            finally:
-                await in_flight.cancel()
-            if halt is not None:
-                run.halts.append(halt)
-            if client.health.down:
-                break
-    return run
+        semesters_of: The semesters of each school."""
+    for school_id, semesters in semesters_of.items():
+        yield from plan_school(loader, school_id, semesters, loader.resources)
+        if loader.client.health.down:
+            break
 
 
 async def load_school(
@@ -107,21 +57,8 @@ async def load_school(
     """Load resources of one school, and of one semester at most, one slice after the other.
 
     Raises PlatformUnavailable where the platform cannot be asked further."""
-    plan = plan_school(loader, school_id, [] if semester_id is None else [semester_id], selected)
-    jobs, loaded = next(plan, ()), list[Loaded]()
-    while jobs:
-        [job] = jobs
-        outcomes = await loader.load_slice(job)
-        loaded += outcomes
-        jobs = _next_jobs(plan, (job, outcomes))
-    return loaded
-
-
-def _next_jobs(plan: Plan, ended: Ended) -> Sequence[SliceJob]:
-    try:
-        return plan.send(ended)
-    except StopIteration:
-        return ()
+    semesters = [] if semester_id is None else [semester_id]
+    return await load_one_by_one(loader, plan_school(loader, school_id, semesters, selected))
 
 
 def plan_school(
@@ -138,7 +75,7 @@ def plan_school(
         client_id=runtime.client.client_id,
     )
     of_school = [spec for spec in selected if spec.sliced_by == "school"]
-    if (yield from side_by_side([_plan_in_order(loader, query, of_school)], 1)):
+    if (yield from side_by_side([_plan_in_order(loader, query, of_school)])):
         return
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     skipping_last = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
@@ -151,35 +88,6 @@ def plan_school(
         return _plan_in_order(loader, of_one, skipping_last if skips else of_semester, skips=skips)
 
     yield from side_by_side(map(plan_semester, semesters), SEMESTERS_AT_A_TIME)
-
-
-def side_by_side(lines: Iterable[Line], most: int) -> Generator[Sequence[SliceJob], Ended, bool]:
-    """The jobs of several lines, with one job of each of `most` lines at a time.
-
-    A line whose job was halted ends, and no further line begins. Returns whether that happened."""
-    waiting, running = deque(lines), dict[SliceJob, Line]()
-    is_halted = False
-    jobs: list[SliceJob] = []
-    while True:
-        while waiting and len(running) < most and not is_halted:
-            line = waiting.popleft()
-            if (job := next(line, None)) is not None:
-                running[job] = line
-                jobs.append(job)
-        if not running:
-            return is_halted
-        ended, loaded = yield jobs
-        line, jobs = running.pop(ended), []
-        if loaded is None:
-            is_halted = True
-            line.close()
-            continue
-        try:
-            job = line.send(loaded)
-        except StopIteration:
-            continue
-        running[job] = line
-        jobs = [job]
 
 
 def _plan_in_order(

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from campus.registry import SCHOOLS, SEMESTERS
-from campus.registry.v1 import V1_SEMESTERS
-from loading.tables import TABLES, slice_of
+from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
+from loading.tables import TABLES, read_rows, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 
@@ -37,21 +36,20 @@ class Names:
 
 def names_of(lake: Lake) -> Names:
     """All names in the lake."""
-    return Names(school_names(lake), _semesters(lake, SEMESTERS.name), _semesters(lake, V1_SEMESTERS.name))
+    return Names(school_names(lake), _semesters(lake, SEMESTERS), _semesters(lake, V1_SEMESTERS))
 
 
 def school_names(lake: Lake, school_ids: Iterable[int] | None = None) -> dict[int, str]:
     """The names of schools, by id. Schools without a name are left out. `school_ids` None: all schools."""
-    table = TABLES[SCHOOLS.name]
-    if not lake.holds(table):
+    if not lake.holds(TABLES[SCHOOLS.name]):
         return {}
     slices: list[Slice | None] = (
         [None] if school_ids is None else [slice_of(SCHOOLS, school_id) for school_id in school_ids]
     )
-    rows = [row for slice in slices for row in lake.read(table, slice, ["id", "name"]).to_pylist()]
+    rows = [row for slice in slices for row in read_rows(lake, SCHOOLS, slice, ["id", "name"])]
     return {row["id"]: row["name"] for row in rows if row["name"]}
 
 
-def _semesters(lake: Lake, name: str) -> dict[tuple[int, int], str]:
-    rows = lake.read(TABLES[name], columns=["_school_id", "id", "name"]).to_pylist()
+def _semesters(lake: Lake, spec: ResourceSpec) -> dict[tuple[int, int], str]:
+    rows = read_rows(lake, spec, None, ["_school_id", "id", "name"])
     return {(row["_school_id"], row["id"]): row["name"] for row in rows if row["name"]}

@@ -19,15 +19,13 @@ PATTERNS = {
     DATASET_SEGMENTS: re.compile(f"{_ID}:([^:]+):{_ID}"),
     REPORT_RESULTS: re.compile(f"{_ID}:([^:]+):{_ID}(?::(.+))?"),
 }
+#: The school of a key without a school.
+NO_SCHOOL = 0
 _SCHOOL = re.compile(f"{_ID}(?![0-9])")
 
 
 class UnknownPartition(ValueError):
     """A partition key that discovery has not written."""
-
-
-# The school of a key without a school.
-NO_SCHOOL = 0
 
 
 def school_of(key: str) -> int:
@@ -94,11 +92,11 @@ def weeks_by_school(keys: Iterable[str]) -> dict[int, dict[int, list[int]]]:
     return {school_id: dict(semesters) for school_id, semesters in weeks.items()}
 
 
-def partitions_of(slice: Slice, semesters: Sequence[int]) -> list[str]:
-    """The partitions of a slice. `semesters`: the semesters that a slice of a whole school belongs to."""
+def partitions_of(slice: Slice, of_school: Sequence[str]) -> Sequence[str]:
+    """The partitions of a slice. `of_school`: the partitions that a slice of a whole school belongs to."""
     school_id, semester_id = slice.school_id, slice.semester_id
     if semester_id is None:
-        return [partition_key(school_id, other_id) for other_id in semesters]
+        return of_school
     if slice.week is None:
         return [partition_key(school_id, semester_id)]
     return [week_key(school_id, semester_id, slice.week)]

@@ -17,10 +17,9 @@ from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
 from campus.sources.gathered import Gathered
 from loading.connection.runtime import Runtime
 from loading.custom_fields import with_fields_of
-from loading.pushes.reader import read_targets
-from loading.pushes.targets import resolver
+from loading.pushes.reader import read_targets, resolver
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.logs.load_log import quarantine_rows, stay_in_quarantine

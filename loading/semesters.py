@@ -21,7 +21,7 @@ from campus.attendance.calendar import (
 )
 from campus.registry import SEMESTERS, V1_SEMESTERS
 from campus.semester_pairs import Pair, Semester, paired, unclear
-from loading.tables import TABLES, slice_of, values
+from loading.tables import TABLES, read_rows, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.week_evidence import read_sightings
@@ -172,7 +172,7 @@ def _model_ids(semesters: Semesters) -> Iterator[tuple[int, int | None, int | No
 def read_semesters(lake: Lake, school_id: int, configured: ConfiguredPairs) -> Semesters:
     """The semesters of a school in the lake."""
     v1, v3 = (
-        lake.read(TABLES[spec.name], slice_of(spec, school_id), columns, alive=False).to_pylist()
+        read_rows(lake, spec, slice_of(spec, school_id), columns, alive=False)
         for spec, columns in COLUMNS.items()
     )
     return semesters_of(school_id, v1, v3, configured.get(school_id, {}))
@@ -235,21 +235,16 @@ def contradiction(decision: Decision) -> str:
 
 def calendar_rows(lake: Lake, configured: ConfiguredPairs, setting: WeeksBegin) -> list[Row]:
     """The rows of quality.semester_calendars: every semester of every school."""
-    schools = {
-        school_id
-        for spec in (V1, V3)
-        for school_id in values(
-            lake.read(TABLES[spec.name], columns=["_school_id"], alive=False), "_school_id"
-        )
-    }
+    rows = [row for spec in (V1, V3) for row in read_rows(lake, spec, None, ["_school_id"], alive=False)]
     return [
-        row for school_id in sorted(schools) for row in _calendar_rows(lake, school_id, configured, setting)
+        row
+        for school_id in sorted({row["_school_id"] for row in rows})
+        for row in rows_of_calendar(
+            read_semesters(lake, school_id, configured),
+            weeks_of(lake, school_id, setting),
+            day_1_of(lake, school_id),
+        )
     ]
-
-
-def _calendar_rows(lake: Lake, school_id: int, configured: ConfiguredPairs, setting: WeeksBegin) -> list[Row]:
-    semesters, decision = read_semesters(lake, school_id, configured), weeks_of(lake, school_id, setting)
-    return rows_of_calendar(semesters, decision, day_1_of(lake, school_id))
 
 
 def rows_of_calendar(semesters: Semesters, decision: Decision, day_1_is: int) -> list[Row]:

@@ -1,11 +1,13 @@
 """The lake's tables, derived from the registry of resources."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from campus.contracts.fields import fields
 from campus.registry import INPUTS, RESOURCES, ResourceSpec
+from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARTITION, Column, Slice, Table
 
 SLICE_COLUMNS = {
@@ -69,6 +71,13 @@ def slice_of(
         return Slice.of(_school_id=school_id, _semester_id=semester_id)
     assert week is not None
     return Slice.of(_school_id=school_id, _semester_id=semester_id, _week=week)
+
+
+def read_rows(
+    lake: Lake, spec: ResourceSpec, slice: Slice | None, columns: Sequence[str], *, alive: bool = True
+) -> list[dict[str, Any]]:
+    """The rows of a resource's small table. `slice` None: of all slices; `alive`: without tombstones."""
+    return list(lake.read(TABLES[spec.name], slice, columns, alive=alive).to_pylist())
 
 
 def values(rows: pa.Table, column: str) -> list[Any]:

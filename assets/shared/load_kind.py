@@ -5,9 +5,9 @@ Each partition is logged as materialized when it commits.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import dagster as dg
@@ -18,12 +18,13 @@ from assets.shared.partitions import read_partition_keys, with_key_format
 from campus.contracts.fields import fields
 from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
-from campus.registry import ResourceSpec
+from campus.registry import RESOURCES, ResourceSpec
 from loading.connection.runtime import Runtime, cause_of, with_listener
 from loading.names import Names, names_of
-from loading.partition_keys import school_of
+from loading.partition_keys import keys_by_school, partitions_of, school_of
 from loading.pushes.misses import measure_misses
-from loading.slices.commit import Loaded, Report, RunResults, in_words
+from loading.slices.commit import Loaded, RunResults, in_words
+from loading.slices.loader import Loader, Plan, load_planned
 from loading.tables import TABLES
 from warehouse.age import STALE
 from warehouse.lake.delta import Lake
@@ -45,6 +46,14 @@ HALTED_TAG = "campus/halted"
 SLICES_FAILED = "failed; their rows stay as they were."
 
 NO_DRIFT = "no_drift"
+#: The checks of each asset, by name.
+CHECKS = {
+    LOADED_WHOLE: "Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
+    "itself, it loads nothing and reports the last load of each slice.",
+    NO_DRIFT: "This sync found no new difference from the contract, besides fields and values that the "
+    "contract does not name and that came with the first load. quality.differences lists all present "
+    "differences.",
+}
 #: For assets that every night makes, even without changes. Attendance has no policy, since holidays have no
 #: weeks. The models and campus.duckdb have none, since they are made only after changes.
 NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=STALE)
@@ -64,10 +73,10 @@ class Kind(Generic[P]):
     asset_specs: tuple[dg.AssetSpec, ...]
     #: Parses the keys of partitions. Raises UnknownPartition.
     parse: Callable[[Iterable[str]], P]
-    #: Loads partitions, of the assets with these names.
-    load: Callable[[Runtime, Cause, P, Collection[str], Report], Coroutine[Any, Any, RunResults]]
-    #: Estimated percentage of a school's first load; the times of loaded schools replace it.
-    share: float = 0.0
+    #: Plans partitions.
+    plan: Callable[[Loader, P], Plan]
+    #: The scopes of its requests. None: those of the resources of its assets.
+    scopes: tuple[tuple[str, ...], ...] | None = None
     #: Loads from files, and sends no requests to the platform.
     is_local: bool = False
 
@@ -80,7 +89,9 @@ class Kind(Generic[P]):
             description=self.description,
             specs=self.asset_specs,
             check_specs=[
-                check(spec.key) for spec in self.asset_specs for check in (whole_spec, no_drift_spec)
+                dg.AssetCheckSpec(name, asset=spec.key, description=description)
+                for spec in self.asset_specs
+                for name, description in CHECKS.items()
             ],
             can_subset=len(self.asset_specs) > 1,
             backfill_policy=dg.BackfillPolicy.single_run(),
@@ -116,9 +127,27 @@ def load_partitions(
     runtime: Runtime = context.resources.campus if kind.is_local else platform_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
     partitions = read_partition_keys(runtime.lake, keys, kind.parse)
-    names = [asset.path[-1] for asset in sorted(assets)]
+    by_school = keys_by_school(keys)
+
+    def report(loaded: Loaded) -> None:
+        of_school = loaded.partitions or by_school[loaded.slice.school_id]
+        log_slice(context, loaded, partitions_of(loaded.slice, of_school))
+
+    resources = [spec for spec in RESOURCES.values() if asset_key(spec.name) in assets]
+    scopes = kind.scopes or [spec.scopes for spec in resources if spec.scopes]
     with batched(runtime.lake):
-        run = uvloop.run(kind.load(runtime, cause, partitions, names, partial(log_slice, context)))
+        run = uvloop.run(
+            load_planned(
+                runtime,
+                cause,
+                kind.plan,
+                partitions,
+                report,
+                schools=by_school,
+                resources=resources,
+                scopes=None if kind.is_local else scopes,
+            )
+        )
     try:
         measure_misses(runtime, cause, run.loaded)
     except sqlite3.Error as error:
@@ -255,25 +284,19 @@ def raw_asset(
     )
 
 
-def log_slice(
-    context: StepContext,
-    loaded: Loaded,
-    partitions: Iterable[str],
-    metadata: Mapping[str, str | int] | None = None,
-) -> None:
+def log_slice(context: StepContext, loaded: Loaded, partitions: Iterable[str]) -> None:
     """Log the outcome of a slice to Dagster, as soon as the slice is committed. Unless the slice failed, log
-    partitions of its asset as materialized. `metadata`: added to that of the slice."""
+    partitions of its asset as materialized."""
     label = f"{loaded.spec.name} {loaded.slice}"
     if loaded.status == "failed":
         context.log.error(f"{label} failed: {loaded.message}")
         return
     context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
     names = _names(context.resources.campus.lake, cause_of(context.run.run_id, context.run.tags).sync_id)
-    of_slice = slice_metadata(loaded) | dict(metadata or {})
     for partition in partitions:
-        shown = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **of_slice}
+        metadata = {**names.of_partition(partition, is_v1=loaded.spec.is_v1), **slice_metadata(loaded)}
         context.log_event(
-            dg.AssetMaterialization(asset_of(loaded.spec.name), partition=partition, metadata=shown)
+            dg.AssetMaterialization(asset_of(loaded.spec.name), partition=partition, metadata=metadata)
         )
 
 
@@ -294,7 +317,7 @@ def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
     counts_of_requests = traffic(loaded.tally) if loaded.tally and loaded.tally.requests else {}
     if loaded.outcome is None:
         row_count = {} if loaded.alive is None else {"dagster/partition_row_count": loaded.alive}
-        return {"status": loaded.message, **row_count, **counts_of_requests}
+        return {"status": loaded.message, **row_count, **counts_of_requests, **loaded.metadata}
     counts = loaded.outcome.counts
     return {
         "status": loaded.status,
@@ -307,17 +330,8 @@ def slice_metadata(loaded: Loaded) -> dict[str, str | int]:
         "quarantined": loaded.outcome.quarantined,
         **counts_of_requests,
         "rows/s": round(loaded.outcome.received / loaded.seconds) if loaded.seconds else 0,
+        **loaded.metadata,
     }
-
-
-def whole_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """The spec of the check `loaded_whole` of an asset."""
-    return dg.AssetCheckSpec(
-        LOADED_WHOLE,
-        asset=asset,
-        description="Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
-        "itself, it loads nothing and reports the last load of each slice.",
-    )
 
 
 def loaded_whole(
@@ -339,25 +353,13 @@ def report_drift(runtime: Runtime, cause: Cause, tables: Iterable[SchoolTable]) 
     """Record the drift of tables that a run has loaded. Reports and returns the new differences."""
     new_drift = record_drift(runtime.lake, set(tables), cause.sync_id, cause.started_at)
     for line in in_lines(new_drift):
-        if runtime.listener:
-            runtime.listener(Event("drift", line))
+        runtime.notify(Event("drift", line))
     return new_drift
 
 
 def school_tables_of(results: Iterable[Loaded]) -> set[SchoolTable]:
     """The tables, by school, to which a run has committed rows."""
     return {(loaded.spec.name, loaded.slice.school_id) for loaded in results if loaded.outcome is not None}
-
-
-def no_drift_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """The spec of the check `no_drift` of an asset."""
-    return dg.AssetCheckSpec(
-        NO_DRIFT,
-        asset=asset,
-        description="This sync found no new difference from the contract, besides fields and values that the "
-        "contract does not name and that came with the first load. quality.differences lists all present "
-        "differences.",
-    )
 
 
 def no_drift(asset: dg.AssetKey, new_drift: Sequence[Difference]) -> dg.AssetCheckResult:

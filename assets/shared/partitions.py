@@ -1,7 +1,7 @@
 """The partitions: semesters of schools, teaching weeks, segments of datasets, and results of reports.
 loading/partition_keys.py writes and reads their keys."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import dagster as dg
@@ -9,7 +9,7 @@ import dagster as dg
 from assets.shared import markdown
 from loading import partition_keys
 from loading.names import Names
-from loading.partition_keys import PATTERNS, UnknownPartition, partition_key, school_of
+from loading.partition_keys import PATTERNS, UnknownPartition, school_of
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.load_log import schools_loaded
 
@@ -37,6 +37,8 @@ PARTITIONS = {
     for definition in (SCHOOL_SEMESTERS, V1_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
 }
 
+#: The most rows of the table of partitions.
+MAX_ROWS = 500
 #: The schools that a message names at most.
 MAX_SCHOOLS = 20
 
@@ -85,26 +87,18 @@ def remove_unknown_partitions(instance: dg.DagsterInstance) -> list[str]:
     return [f"partitions that the platform does not have are deleted: {keys}"] if unknown else []
 
 
-#: The most rows of the table.
-MAX_ROWS = 500
+def partitions_table(keys: Iterable[str], v1_keys: Iterable[str], names: Names) -> dg.MarkdownMetadataValue:
+    """A table of the keys and names of semesters.
 
-
-def partitions_table(
-    semesters: Mapping[int, Sequence[int]], v1_semesters: Mapping[int, Sequence[int]], names: Names
-) -> dg.MarkdownMetadataValue:
-    """A table of the keys and names of semesters. `semesters`, `v1_semesters`: semester ids by school."""
-    rows = list(_rows(semesters, names, is_v1=False)) + list(_rows(v1_semesters, names, is_v1=True))
+    Args:
+        keys: Of v3's semesters.
+        v1_keys: Of v1's semesters."""
+    rows = [_row(key, "v3", names.of_partition(key, is_v1=False)) for key in keys]
+    rows += [_row(key, "v1, attendance", names.of_partition(key, is_v1=True)) for key in v1_keys]
     rest = [f"and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else []
     columns = ["partition", "school", "semester", "interface"]
     return markdown.value(markdown.table(columns, rows[:MAX_ROWS]), *rest)
 
 
-def _rows(
-    semesters: Mapping[int, Sequence[int]], names: Names, *, is_v1: bool
-) -> Iterator[tuple[str, str, str, str]]:
-    for school_id, ids in semesters.items():
-        for semester_id in ids:
-            key = partition_key(school_id, semester_id)
-            named = names.of_partition(key, is_v1=is_v1)
-            interface = "v1, attendance" if is_v1 else "v3"
-            yield key, named.get("school", ""), named.get("semester", ""), interface
+def _row(key: str, interface: str, named: Mapping[str, str]) -> tuple[str, str, str, str]:
+    return key, named.get("school", ""), named.get("semester", ""), interface

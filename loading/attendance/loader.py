@@ -1,26 +1,21 @@
-"""Loads the teaching weeks of schools: due weeks, and weeks that changes of members made doubtful.
+"""Plans and loads the teaching weeks of schools: due weeks, and weeks that changes of members made doubtful.
 
 The rows of both tables come in the same responses. They are read as planned, staged, and committed week by
 week.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import chain
+from typing import Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from campus.account import Account
-from campus.attendance.calendar import Calendar, Session
+from campus.attendance.calendar import Calendar
 from campus.attendance.plan import AttendancePlan, is_whole_cheaper, plan_members, plan_weeks
 from campus.attendance.requests import RECORDS, SESSIONS
 from campus.attendance.routes import (
     CrossCheck,
-    StudentSubset,
     read_by_sessions,
     read_by_students,
     read_cross_check,
@@ -28,39 +23,44 @@ from campus.attendance.routes import (
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.fetch.reader import Reader
-from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, EventKind
+from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from campus.sources.gathered import Collector
-from loading.attendance.membership_changes import MembershipChanges, membership_changes
-from loading.attendance.semester import read_semester
-from loading.attendance.weeks import timeline_of, weeks_of_night
-from loading.connection.connected import connected
-from loading.connection.runtime import Runtime
-from loading.partition_keys import partition_key, partitions_of
-from loading.slices.commit import (
-    STORAGE_ERRORS,
-    Loaded,
-    Report,
-    RunResults,
-    commit_slice,
-    fail_slice,
-    failures,
-    reading_of,
+from loading.attendance.semester import (
+    MembershipChanges,
+    membership_changes,
+    read_semester,
+    student_subset,
 )
-from loading.slices.load_slice import ALREADY_LOADED, Loader, Requested, StagedSlice, staged
+from loading.attendance.weeks import in_spans, timeline_of, weeks_of_night
+from loading.partition_keys import partition_key
+from loading.slices.commit import Loaded, commit_slice, failures
+from loading.slices.load_slice import SliceJob
+from loading.slices.loader import (
+    Job,
+    Line,
+    Loader,
+    Plan,
+    Requested,
+    StagedSlice,
+    failures_as_outcomes,
+    side_by_side,
+    staged,
+)
 from loading.slices.stage import SliceContext
 from loading.tables import TABLES, slice_of, values
-from loading.threads import in_thread
-from warehouse.lake.tables import Slice
-from warehouse.load.logs.load_log import committed, slice_status, slice_statuses
-from warehouse.load.slice_reading import Cause, Measure, RequestedRows, RequestedSince, RetainedRows
+from warehouse.load.logs.load_log import slice_status
+from warehouse.load.slice_reading import Measure, RequestedRows, RequestedSince, RetainedRows
 
 DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
-#: A loaded week with its metadata.
-LoadedWeek = tuple[Loaded, Mapping[str, str | int]]
+#: The resources whose rows the requests name.
+PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
+NO_CLASSES = "not asked for, since the classes of the semester could not be loaded"
 #: A week that is being read, and the slices of its sessions and records.
 StagedWeek = tuple[Week, Sequence[StagedSlice]]
+#: Jobs one after the other, and in the end all their outcomes.
+Outcomes = Generator[Job, list[Loaded], list[Loaded]]
 
 
 @dataclass(frozen=True)
@@ -76,65 +76,67 @@ class WeekScope:
     since: date = date.min
 
 
-class SemesterLoader:
-    """Loads the weeks of a plan."""
+@dataclass(eq=False)
+class PlannedWeeks:
+    """What the jobs of a plan share."""
 
-    def __init__(self, loader: Loader, plan: AttendancePlan) -> None:
-        self._loader, self._plan = loader, plan
-        self._semester, self._calendar = plan.semester, plan.semester.calendar
-        self._label = partition_key(self._semester.school_id, self._calendar.semester_id)
+    plan: AttendancePlan
+    #: Takes no rows. It notes the students who fail, and counts the requests for all weeks.
+    students: Collector
+    #: None: it is not read yet, or the weeks are read by students.
+    cross_check: CrossCheck | None = None
 
-    async def load(self) -> AsyncIterator[LoadedWeek]:
-        """Load the weeks: by students all at a time, by sessions one after the other. A failure is an
-        outcome."""
-        plan = self._plan
-        if not plan.weeks:
-            return
-        self._report("plan", f", weeks {in_spans(plan.weeks)}: {plan.choice.words}")
-        students, cross_check, groups = self._progress("by students"), None, [[*plan.weeks]]
-        if plan.choice.route == "sessions":
-            students, groups = self._progress("students beside the sessions"), [[week] for week in plan.weeks]
-            self._plan, cross_check = await read_cross_check(self._reader(students), plan, students)
-        for numbers in groups:
-            outcomes: list[Loaded] = []
-            with self._open(numbers, students.account) as opened:
-                weeks = [week for week, _ in opened]
-                try:
-                    if cross_check is None:
-                        scope = await self._read_by_students(weeks, students)
-                    else:
-                        scope = await self._read_by_sessions(weeks[0], students, cross_check)
-                except (CampusError, *STORAGE_ERRORS) as error:
-                    slices_read = chain.from_iterable(slices for _, slices in opened)
-                    outcomes += [fail_slice(slice_.stage.context, str(error)) for slice_ in slices_read]
-                else:
-                    for week, slices in opened:
-                        outcomes += await in_thread(self._commit, week, slices, scope)
-            for loaded in outcomes:
-                yield self._described(loaded)
-        if refused := len(self._semester.refusals.unrecorded):
-            self._report(
-                "note",
-                f": the platform refused {refused} sessions and showed others; they count as sessions that "
-                f"nobody recorded",
-            )
 
-    def _described(self, loaded: Loaded) -> LoadedWeek:
+@dataclass(frozen=True, eq=False)
+class WeeksJob:
+    """Weeks that are read together."""
+
+    planned: PlannedWeeks
+    #: The slices of the sessions and records, by week.
+    weeks: Mapping[int, Sequence[SliceContext]]
+
+    @property
+    def semester(self) -> Semester:
+        """The semester of the weeks."""
+        return self.planned.plan.semester
+
+    async def load(self, loader: Loader) -> list[Loaded]:
+        """Load the weeks; a failure is an outcome.
+
+        Raises PlatformUnavailable: the platform cannot be asked further."""
+        planned, loaded = self.planned, list[Loaded]()
+        if planned.plan.choice.route == "sessions" and planned.cross_check is None:
+            reader = _reader(loader, self.semester, planned.students)
+            planned.plan, planned.cross_check = await read_cross_check(reader, planned.plan, planned.students)
+        contexts = [*chain.from_iterable(self.weeks.values())]
+        with failures_as_outcomes(contexts, loaded, logs_halt=False), self._open() as opened:
+            if planned.cross_check is None:
+                scope = await self._read_by_students(loader, [week for week, _ in opened])
+            else:
+                scope = await self._read_by_sessions(loader, opened[0][0], planned.cross_check)
+            for week, slices in opened:
+                loaded += await loader.in_turn(self._commit, week, slices, scope)
+        return [self._described(result) for result in loaded]
+
+    def _described(self, loaded: Loaded) -> Loaded:
         """A loaded week with its metadata beside its counts. Its requests are those of its own sessions. The
         first week has the requests that were made for all weeks together."""
-        since = self._plan.weeks[loaded.slice.week or 0]
-        return loaded, {
-            "route": self._plan.choice.words,
+        plan = self.planned.plan
+        since = plan.weeks[loaded.slice.week or 0]
+        metadata: dict[str, str | int] = {
+            "route": plan.choice.words,
             "read from": str(since) if since > date.min else "the beginning of the week",
-            "cursor": str(self._semester.today),
-            "requests planned for the run's weeks of the semester": self._plan.choice.requests,
+            "cursor": str(self.semester.today),
+            "requests planned for the run's weeks of the semester": plan.choice.requests,
         }
+        return replace(loaded, metadata=metadata)
 
-    async def _read_by_students(self, weeks: Sequence[Week], students: Collector) -> WeekScope:
-        plan, sessions = self._plan, self._progress("sessions besides")
-        subset = None if plan.students is None else self._subset(plan.students)
+    async def _read_by_students(self, loader: Loader, weeks: Sequence[Week]) -> WeekScope:
+        plan, students = self.planned.plan, self.planned.students
+        sessions = _progress(loader, self.semester, "sessions besides")
+        subset = student_subset(loader.runtime.lake, plan)
         by_number = {week.number: week for week in weeks}
-        reader = self._reader(students)
+        reader = _reader(loader, self.semester, students)
         classes = await read_by_students(reader, plan, by_number, students, sessions, subset)
         of_students, of_classes = students.account.failed, sessions.account.failed
         requested: Requested = {}
@@ -149,50 +151,30 @@ class SemesterLoader:
             requested,
         )
 
-    async def _read_by_sessions(self, week: Week, students: Collector, cross_check: CrossCheck) -> WeekScope:
-        plan = self._plan
-        await read_by_sessions(self._reader(week.records), plan, week, cross_check)
+    async def _read_by_sessions(self, loader: Loader, week: Week, cross_check: CrossCheck) -> WeekScope:
+        plan = self.planned.plan
+        await read_by_sessions(_reader(loader, self.semester, week.records), plan, week, cross_check)
         failed, requested = week.records.account.failed, dict[ResourceSpec, RequestedRows]()
         if plan.classes is not None:
             rows = RequestedRows("class_id", tuple(sorted(plan.classes)), plan.suffices)
             requested = dict.fromkeys(DAY_OF, rows)
         return WeekScope(
             # A session that no schedule has may be missing in any week.
-            failures("class", failed) + failures("student", students.account.failed),
+            failures("class", failed) + failures("student", self.planned.students.account.failed),
             _retained(class_id=failed),
             requested,
             plan.weeks[week.number],
         )
 
-    def _subset(self, students: frozenset[int]) -> StudentSubset:
-        """The stored records of all other students, as counts by session and status."""
-        columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
-        semester = Slice.of(_school_id=self._semester.school_id, _semester_id=self._calendar.semester_id)
-        stored = self._loader.runtime.lake.read(TABLES[RECORDS.name], semester, columns)
-        is_theirs = pc.is_in(stored["student_id"], value_set=pa.array(sorted(students), pa.int64()))
-        others = stored.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
-        statuses: dict[Session, Counter[str | None]] = defaultdict(Counter)
-        for row in others.to_pylist():
-            session = Session(row["class_id"], row["checked_at"], row["lesson"])
-            if None not in session and self._calendar.week_of(session.day) in self._plan.weeks:
-                statuses[session][row["status"]] = row["count_all"]
-        classes = frozenset(values(stored.filter(is_theirs), "class_id"))
-        return StudentSubset(students, statuses, classes.difference([None]))
-
     @contextmanager
-    def _open(self, numbers: Sequence[int], together: Account) -> Iterator[Sequence[StagedWeek]]:
-        """Open the stages of weeks that are read together.
-
-        Args:
-            together: Of the requests for all weeks of the plan. The first week answers for them."""
+    def _open(self) -> Iterator[Sequence[StagedWeek]]:
+        """Open the stages of the weeks. The first week of the plan answers for the requests for all weeks."""
         with ExitStack() as stack:
-            weeks = []
-            for number in numbers:
-                label = self._semester.school_id, self._calendar.semester_id, number
-                contexts = [self._loader.context(spec, slice_of(spec, *label)) for spec in DAY_OF]
-                slices = stack.enter_context(staged(contexts, shares=len(numbers)))
+            weeks, together = [], self.planned.students.account
+            for number, contexts in self.weeks.items():
+                slices = stack.enter_context(staged(contexts, shares=len(self.weeks)))
                 sessions, records = (slice_.collector for slice_ in slices)
-                if number == next(iter(self._plan.weeks)):
+                if number == next(iter(self.planned.plan.weeks)):
                     records.account.tally, records.account.drift = together.tally, together.drift
                 weeks.append((Week(number, sessions, records), slices))
             yield weeks
@@ -203,35 +185,72 @@ class SemesterLoader:
             context, account = slice_.stage.context, slice_.collector.account
             columns, since = context.table.row_schema.names, scope.since
             reading = replace(
-                reading_of(context, slice_.stage.writer, account),
+                slice_.stage.reading(account),
                 retained=tuple(rows for rows in scope.retained if rows.column in columns),
                 requested_since=RequestedSince(DAY_OF[context.spec], since) if since > date.min else None,
                 requested=scope.requested.get(context.spec),
-                follows=self._plan.follows,
-                platform_day=self._semester.today,
+                follows=self.planned.plan.follows,
+                platform_day=self.semester.today,
                 failures=scope.failures,
                 measures=tuple(Measure(check.name, check.expected, check.actual) for check in checks),
             )
-            guard = replace(self._loader.runtime.guard, leaving=self._leaving(context))
+            guard = replace(context.runtime.guard, leaving=self._leaving(context))
             results.append(commit_slice(context, reading, guard))
         return results
 
     def _leaving(self, context: SliceContext) -> int:
         """How many rows of a week count as another week, since the dates of the semester have moved."""
-        column, week_of = DAY_OF[context.spec], self._calendar.week_of
-        days = values(self._loader.runtime.lake.read(context.table, context.slice, [column]), column)
+        column, week_of = DAY_OF[context.spec], self.semester.calendar.week_of
+        days = values(context.runtime.lake.read(context.table, context.slice, [column]), column)
         return sum(day is not None and week_of(day) != context.slice.week for day in days)
 
-    def _progress(self, what: str) -> Collector:
-        return Collector(RECORDS, f"{self._label} {what}", listener=self._loader.runtime.listener)
 
-    def _reader(self, collector: Collector) -> Reader:
-        """A reader whose requests the collector's account counts."""
-        return Reader(self._loader.client, self._semester.school_id, RECORDS.scopes, collector.account.tally)
+def plan_jobs(loader: Loader, plan: AttendancePlan) -> Outcomes:
+    """The jobs of a plan: by students all weeks at a time, by sessions one after the other."""
+    semester, loaded = plan.semester, list[Loaded]()
+    if not plan.weeks:
+        return loaded
+    _report(loader, semester, "plan", f", weeks {in_spans(plan.weeks)}: {plan.choice.words}")
+    if plan.choice.route == "sessions":
+        students, groups = "students beside the sessions", [[week] for week in plan.weeks]
+    else:
+        students, groups = "by students", [[*plan.weeks]]
+    planned = PlannedWeeks(plan, _progress(loader, semester, students))
+    for numbers in groups:
+        loaded += yield WeeksJob(
+            planned, _contexts(loader, semester.school_id, semester.calendar.semester_id, numbers)
+        )
+    if refused := len(semester.refusals.unrecorded):
+        message = "sessions and showed others; they count as sessions that nobody recorded"
+        _report(loader, semester, "note", f": the platform refused {refused} {message}")
+    return loaded
 
-    def _report(self, kind: EventKind, message: str) -> None:
-        if self._loader.runtime.listener:
-            self._loader.runtime.listener(Event(kind, f"attendance {self._label}{message}"))
+
+def _contexts(
+    loader: Loader, school_id: int, semester_id: int, weeks: Iterable[int]
+) -> dict[int, list[SliceContext]]:
+    """The slices of weeks in the run, of sessions and records."""
+    return {
+        week: [loader.context(spec, slice_of(spec, school_id, semester_id, week)) for spec in ATTENDANCE]
+        for week in weeks
+    }
+
+
+def _label(semester: Semester) -> str:
+    return partition_key(semester.school_id, semester.calendar.semester_id)
+
+
+def _progress(loader: Loader, semester: Semester, subject: str) -> Collector:
+    return Collector(RECORDS, f"{_label(semester)} {subject}", listener=loader.runtime.listener)
+
+
+def _reader(loader: Loader, semester: Semester, collector: Collector) -> Reader:
+    """A reader whose requests the collector's account counts."""
+    return Reader(loader.client, semester.school_id, RECORDS.scopes, collector.account.tally)
+
+
+def _report(loader: Loader, semester: Semester, kind: EventKind, message: str) -> None:
+    loader.runtime.notify(Event(kind, f"attendance {_label(semester)}{message}"))
 
 
 def _retained(**failed: Mapping[int | str, str]) -> tuple[RetainedRows, ...]:
@@ -239,65 +258,35 @@ def _retained(**failed: Mapping[int | str, str]) -> tuple[RetainedRows, ...]:
     return tuple(RetainedRows(column, tuple(ids)) for column, ids in failed.items() if ids)
 
 
-def in_spans(weeks: Iterable[int]) -> str:
-    """Weeks in words, e.g. `1-5, 7`."""
-    spans: list[tuple[int, int]] = []
-    for week in sorted(weeks):
-        if spans and week == spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], week)
-        else:
-            spans.append((week, week))
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
-
-
-#: The resources whose rows the requests name.
-PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
-NO_CLASSES = "not asked for, since the classes of the semester could not be loaded"
-
-
-async def load_weeks(
-    runtime: Runtime,
-    cause: Cause,
-    weeks_of: Mapping[int, Mapping[int, Sequence[int]]],
-    names: Collection[str],
-    report: Report,
-) -> RunResults:
-    """Load teaching weeks into both tables, whose rows come in the same answers, as `Kind` loads.
+def plan_attendance(loader: Loader, weeks_of: Mapping[int, Mapping[int, Sequence[int]]]) -> Plan:
+    """Plan teaching weeks of both tables, whose rows come in the same answers.
 
     Args:
         weeks_of: The weeks of each semester, by school."""
-    run = RunResults()
-    done = committed(runtime.lake, cause.sync_id, weeks_of)
-    async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
-        loader = Loader(runtime, client, cause, done)
-        for school_id, semesters in weeks_of.items():
-            school = SchoolLoader(loader, school_id)
-            try:
-                for semester_id, weeks in semesters.items():
-                    async for loaded, metadata in school.load(semester_id, weeks):
-                        report(loaded, partitions_of(loaded.slice, ()), metadata)
-                        run.loaded.append(loaded)
-            except PlatformUnavailable as halt:
-                run.halts.append(halt)
-            if client.health.down:
-                break
-    return run
+    for school_id, semesters in weeks_of.items():
+        yield from side_by_side([SchoolWeeks(loader, school_id).plan(semesters)])
+        if loader.client.health.down:
+            break
 
 
-class SchoolLoader:
-    """Loads the weeks of one school."""
+class SchoolWeeks:
+    """Plans the weeks of one school."""
 
     def __init__(self, loader: Loader, school_id: int) -> None:
         runtime = loader.runtime
         self._loader, self._school_id = loader, school_id
-        # Read once: no load of attendance changes the statuses of other weeks and tables.
-        self._statuses = slice_statuses(runtime.lake, school_id)
+        # No load of attendance changes the statuses of other weeks and tables.
+        self._statuses = loader.statuses(school_id)
         self._timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
         days = runtime.incremental.whole_days
         self._due = weeks_of_night(runtime.lake, self._timeline, self._statuses, runtime.attendance, days)
 
-    async def load(self, semester_id: int, weeks: Sequence[int]) -> AsyncIterator[LoadedWeek]:
-        """Load weeks of a semester. A week that has not begun is loaded only if it is due."""
+    def plan(self, semesters: Mapping[int, Sequence[int]]) -> Line:
+        """Plan weeks of semesters. A week that has not begun is loaded only if it is due."""
+        for semester_id, weeks in semesters.items():
+            yield from self._plan_semester(semester_id, weeks)
+
+    def _plan_semester(self, semester_id: int, weeks: Sequence[int]) -> Line:
         calendar = self._timeline.calendars.get(semester_id)
         begun = calendar.weeks_until(self._timeline.today) if calendar else ()
         requested = [
@@ -305,9 +294,8 @@ class SchoolLoader:
             for week in weeks
             if (semester_id, week) in self._due or (week in begun and not self._loader.cause.only_due)
         ]
-        skipped = [week for week in requested if self._is_committed(semester_id, week)]
-        for context in self._contexts(semester_id, skipped):
-            yield Loaded(context.spec, context.slice, "skipped", ALREADY_LOADED), {}
+        if skipped := [week for week in requested if self._is_committed(semester_id, week)]:
+            yield self._without_reading("skip", semester_id, skipped)
         requested = [week for week in requested if week not in skipped]
         if calendar is None:
             return
@@ -315,16 +303,14 @@ class SchoolLoader:
         if not requested and not changes.weeks:
             return
         if not self._has_loaded_classes(semester_id):
-            for context in self._contexts(semester_id, requested):
-                yield fail_slice(context, NO_CLASSES), {}
+            yield self._without_reading("fail", semester_id, requested)
             return
-        async for loaded in self._load(calendar, requested, changes):
-            yield loaded
+        yield from self._plan_readings(calendar, requested, changes)
 
-    async def _load(
+    def _plan_readings(
         self, calendar: Calendar, requested: Sequence[int], changes: MembershipChanges
-    ) -> AsyncIterator[LoadedWeek]:
-        """Load the requested weeks, and then the students and classes of membership changes in other weeks;
+    ) -> Line:
+        """Plan the requested weeks, and then the students and classes of membership changes in other weeks;
         or all of these weeks whole."""
         semester = self._read(calendar)
         due = plan_weeks(
@@ -338,23 +324,21 @@ class SchoolLoader:
             # Students who are awaited may be missing in a whole reading too.
             if changes.follows and is_whole_cheaper(due.requests, following, every.requests):
                 due, changes = every, MembershipChanges()
-        failed: set[int | None] = set()
-        async for loaded, metadata in SemesterLoader(self._loader, due).load():
-            if loaded.status == "failed":
-                failed.add(loaded.slice.week)
-            yield loaded, metadata
+        loaded = yield from plan_jobs(self._loader, due)
+        failed = {result.slice.week for result in loaded if result.status == "failed"}
         # Rows of a few students do not settle a week whose late marks could not be read.
         weeks = [week for week in changes.weeks if week not in failed]
         if weeks:
             # The due weeks have just been committed, so the semester is read again.
             plan = _plan_changes(self._read(calendar), changes, weeks)
-            async for result in SemesterLoader(self._loader, plan).load():
-                yield result
+            yield from plan_jobs(self._loader, plan)
 
-    def _contexts(self, semester_id: int, weeks: Iterable[int]) -> Iterator[SliceContext]:
-        for week in weeks:
-            for spec in ATTENDANCE:
-                yield self._loader.context(spec, slice_of(spec, self._school_id, semester_id, week))
+    def _without_reading(
+        self, action: Literal["skip", "fail"], semester_id: int, weeks: Iterable[int]
+    ) -> SliceJob:
+        slices = _contexts(self._loader, self._school_id, semester_id, weeks).values()
+        query = SliceQuery(self._school_id, semester_id)
+        return SliceJob(tuple(chain.from_iterable(slices)), query, action, NO_CLASSES)
 
     def _read(self, calendar: Calendar) -> Semester:
         return read_semester(self._loader.runtime.lake, self._timeline, self._statuses, calendar.semester_id)
@@ -367,13 +351,13 @@ class SchoolLoader:
         changes = membership_changes(
             self._loader.runtime.lake, self._timeline, self._statuses, semester_id, self._due
         )
-        if changes.damage and self._loader.runtime.listener:
+        if changes.damage:
             message = (
                 f"attendance of school {self._school_id}, semester {semester_id}: {changes.damage}. Students "
                 f"who may be new in a class are read again; nothing else is lost. Check the disk or store of "
                 f"the lake"
             )
-            self._loader.runtime.listener(Event("note", message))
+            self._loader.runtime.notify(Event("note", message))
         return replace(changes, weeks=tuple(week for week in changes.weeks if week in weeks))
 
     def _since(self, semester_id: int, week: int) -> date | None:
@@ -388,10 +372,10 @@ class SchoolLoader:
 
     def _is_committed(self, semester_id: int, week: int) -> bool:
         """Whether this run's cause has committed the week, after the rows that its requests name."""
-        loader, semester = self._loader, (self._school_id, semester_id)
-        parents = [loader.context(spec, slice_of(spec, *semester)) for spec in PARENTS]
-        parents_at = max(loader.committed_at(parent) or datetime.min for parent in parents)
-        times = [loader.committed_at(context) for context in self._contexts(semester_id, [week])]
+        committed_at, label = self._loader.committed_at, (self._school_id, semester_id, week)
+        parents = [committed_at(spec.name, slice_of(spec, *label)) for spec in PARENTS]
+        parents_at = max(time or datetime.min for time in parents)
+        times = [committed_at(spec.name, slice_of(spec, *label)) for spec in ATTENDANCE]
         return all(time is not None and time >= parents_at for time in times)
 
     def _has_loaded_classes(self, semester_id: int) -> bool:

@@ -1,4 +1,15 @@
-"""Reads from the lake what the requests for a semester's attendance are made from."""
+"""Reads from the lake what the requests for a semester's attendance are made from, and finds changes of class
+members, which make attendance of settled weeks doubtful.
+
+A platform may show a student's attendance of a class from before the student joined, and hide it once the
+student has left. So a night reads the students or classes of such changes again, in all weeks that it does
+not read whole anyway. The stamps of stored rows show the changes. Each week records up to when its changes
+were read again (`followed_at`), so that a night that ends early loses none.
+
+A member whose student or class failed to load cannot be requested. So a week does not count as followed until
+the list of students or classes was loaded in full after the member. A whole reading finds members that no
+list has.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,25 +17,33 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
+from campus.attendance.plan import AttendancePlan
+from campus.attendance.routes import StudentSubset
 from campus.attendance.semester import Semester
 from campus.contracts.fields import column_names
 from campus.contracts.v1_attendance import AttendanceSession
 from campus.contracts.v1_people import STUDENT
-from campus.registry import RESOURCES
-from loading.attendance.weeks import Timeline
-from loading.forgotten import forgotten_ids
-from loading.tables import TABLES, slice_of
+from campus.registry import ATTENDANCE, RESOURCES
+from loading.attendance.weeks import Timeline, timeline_of, weeks_of_night
+from loading.connection.runtime import Runtime
+from loading.partition_keys import keys_by_school, week_key
+from loading.slices.stage import forgotten_ids
+from loading.tables import TABLES, read_rows, slice_of, values
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.history.earlier_rows import earlier_rows
-from warehouse.load.logs.load_log import SliceStatuses, slice_status
+from warehouse.load.logs.load_log import SliceStatuses, slice_status, slice_statuses
 
 Row = dict[str, Any]
 #: A class and a student.
 Pair = tuple[int, int]
+#: By semester and week, the first day that is read. None: all of the week.
+DueWeeks = Mapping[tuple[int, int], date | None]
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,20 @@ class ChangedMembers:
     moments: Mapping[Pair, datetime] = field(default_factory=dict)
     #: Other members have changed whose student or class is in a list that was not loaded since.
     awaits: bool = False
+    #: Why earlier lists cannot be read. Members who may be new then count as new.
+    damage: str = ""
+
+
+@dataclass(frozen=True)
+class MembershipChanges:
+    """The classes and students of changes in one semester."""
+
+    classes: frozenset[int] = frozenset()
+    students: frozenset[int] = frozenset()
+    #: Weeks whose attendance is doubtful.
+    weeks: tuple[int, ...] = ()
+    #: A reading of these students or classes has followed all changes.
+    follows: bool = True
     #: Why earlier lists cannot be read. Members who may be new then count as new.
     damage: str = ""
 
@@ -71,6 +104,27 @@ def read_semester(lake: Lake, timeline: Timeline, statuses: SliceStatuses, semes
     # Stored sessions beyond the schedules took place, whatever the weeks of their class say.
     beyond = {session for week in sessions.values() for session, row in week.items() if not row.scheduled}
     return semester.with_attended(beyond | _in_session(classes, times, timeline))
+
+
+def student_subset(lake: Lake, plan: AttendancePlan) -> StudentSubset | None:
+    """The students of a plan, with the stored records of all other students as counts by session and status.
+    None: the plan is of all students."""
+    students = plan.students
+    if students is None:
+        return None
+    columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
+    calendar = plan.semester.calendar
+    slice_ = Slice.of(_school_id=plan.semester.school_id, _semester_id=calendar.semester_id)
+    stored = lake.read(TABLES["attendance_records"], slice_, columns)
+    is_theirs = pc.is_in(stored["student_id"], value_set=pa.array(sorted(students), pa.int64()))
+    further = stored.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
+    statuses: dict[Session, Counter[str | None]] = defaultdict(Counter)
+    for row in further.to_pylist():
+        session = Session(row["class_id"], row["checked_at"], row["lesson"])
+        if None not in session and calendar.week_of(session.day) in plan.weeks:
+            statuses[session][row["status"]] = row["count_all"]
+    classes = frozenset(values(stored.filter(is_theirs), "class_id"))
+    return StudentSubset(students, statuses, classes.difference([None]))
 
 
 def changed_members(
@@ -136,8 +190,7 @@ class _SemesterTables:
         semester_id = self._semester_id if spec.is_v1 else self._in_v3
         if semester_id is None and spec.sliced_by == "semester":
             return []
-        slice = slice_of(spec, self._school_id, semester_id)
-        return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
+        return read_rows(self._lake, spec, slice_of(spec, self._school_id, semester_id), columns, alive=alive)
 
     def has_refused(self, statuses: SliceStatuses, *names: str) -> bool:
         """Whether any of these resources of v3 was asked for, and never came whole."""
@@ -292,3 +345,51 @@ def _v1_students(tables: _SemesterTables, enrolled: Iterable[Row], users: Iterab
         row["id"]: row["id"] if row["id"] in ids else by_usin.get(row["usin"]) or row["id"]
         for row in tables.rows("students", ["id", "usin"], alive=False)
     }
+
+
+def membership_changes(
+    lake: Lake, timeline: Timeline, statuses: SliceStatuses, semester_id: int, due: DueWeeks
+) -> MembershipChanges:
+    """The changes since the weeks of a semester were last read whole, or followed.
+    `statuses`: the slice statuses of the school."""
+    calendar = timeline.calendars[semester_id]
+    since = {}
+    for week in calendar.weeks_until(timeline.today):
+        day = due.get((semester_id, week), date.max)
+        if day is not None and day > calendar.beginning_of(week):
+            slice = slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week)
+            since[week] = min(slice_status(statuses, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
+    if not since:
+        return MembershipChanges()
+    moved = changed_members(lake, timeline, statuses, semester_id, min(since.values()))
+    last = max(moved.moments.values(), default=None)
+    weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
+    if not weeks:
+        return MembershipChanges()
+    first = min(weeks.values())
+    pairs = [pair for pair, moment in moved.moments.items() if moment > first]
+    return MembershipChanges(
+        frozenset(class_id for class_id, _ in pairs),
+        frozenset(student for _, student in pairs),
+        tuple(weeks),
+        follows=not moved.awaits,
+        damage=moved.damage,
+    )
+
+
+def weeks_to_ask(runtime: Runtime, keys: Iterable[str], *, full: bool) -> list[str]:
+    """The partition keys among `keys` that a night loads: of due weeks, and of weeks that changes of members
+    made doubtful. `full`: of all weeks that have begun."""
+    lake, settings = runtime.lake, runtime.attendance
+    selected: list[str] = []
+    for school_id, of_school in keys_by_school(keys).items():
+        timeline = timeline_of(lake, school_id, settings)
+        statuses = slice_statuses(lake, school_id)
+        due = weeks_of_night(lake, timeline, statuses, settings, runtime.incremental.whole_days)
+        weeks = set(due)
+        for semester_id in timeline.calendars:
+            changes = membership_changes(lake, timeline, statuses, semester_id, due)
+            weeks.update((semester_id, week) for week in changes.weeks)
+        due_keys = {week_key(school_id, *week) for week in (weeks.union(timeline.begun) if full else weeks)}
+        selected += [key for key in of_school if key in due_keys]
+    return selected

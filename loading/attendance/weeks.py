@@ -1,14 +1,14 @@
 """Finds the teaching weeks of a school, its present day, and the weeks of attendance that are due."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from campus.attendance.calendar import MONDAY, Calendar, WeekCondition, WeeksBegin, platform_day, weekday_of
 from campus.registry import ATTENDANCE, RESOURCES
 from loading.semesters import ConfiguredPairs, Semesters, day_1_of, read_semesters, weeks_of
-from loading.tables import TABLES, slice_of
+from loading.tables import TABLES, read_rows, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, now, slice_status
@@ -149,11 +149,20 @@ def due_weeks(
     return due
 
 
+def in_spans(weeks: Iterable[int]) -> str:
+    """Weeks in words, e.g. `1-5, 7`."""
+    spans: list[tuple[int, int]] = []
+    for week in sorted(weeks):
+        if spans and week == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], week)
+        else:
+            spans.append((week, week))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
 def _days_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:
     spec = RESOURCES["timetable_days"]
-    days = lake.read(
-        TABLES[spec.name], slice_of(spec, school_id, semester_id), ["day", "is_current"]
-    ).to_pylist()
+    days = read_rows(lake, spec, slice_of(spec, school_id, semester_id), ["day", "is_current"])
     return [row["day"] for row in days if row["is_current"] and row["day"]]
 
 

@@ -68,6 +68,11 @@ class Runtime:
         """The folder of staged files."""
         return self.home / "scratch"
 
+    def notify(self, event: Event) -> None:
+        """Tell the listener, if there is one."""
+        if self.listener:
+            self.listener(event)
+
 
 def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
     """The cause of a run. A retry has the cause of the first run, and skips what that run has committed."""

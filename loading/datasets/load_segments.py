@@ -1,27 +1,23 @@
-"""Loads segments of datasets into the lake, several at a time: in full, or only their changes.
+"""Plans and loads segments of datasets, several at a time: in full, or only their changes.
 
 A stop loses at most the segments in flight: a retry skips segments that its cause has committed.
 """
 
-import asyncio
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from campus.account import Account
 from campus.datasets.differences import find_differences
 from campus.datasets.paged import read_pages
 from campus.datasets.records import RecordsRead, Span, count, read_segment, read_spans, read_whole_segment
 from campus.datasets.selection import SelectionError
-from campus.fetch.collection import run_together
 from campus.fetch.reader import Reader
-from campus.http.client import Client
-from campus.http.errors import CampusError, PlatformUnavailable
-from campus.http.events import Event, Listener
+from campus.http.errors import PlatformUnavailable
 from campus.registry import DATASETS
-from loading.connection.connected import connected
 from loading.connection.runtime import Runtime
 from loading.datasets.tables import (
     DatasetSpec,
@@ -32,148 +28,110 @@ from loading.datasets.tables import (
     segment_slice,
 )
 from loading.partition_keys import segment_key
-from loading.slices.commit import (
-    STORAGE_ERRORS,
-    Loaded,
-    Report,
-    RunResults,
-    commit_slice,
-    confirm_slice,
-    fail_slice,
-    reading_of,
-)
+from loading.slices.commit import STORAGE_ERRORS, Loaded, commit_slice, confirm_slice
+from loading.slices.loader import Line, Loader, Plan, failures_as_outcomes, in_thread, side_by_side
 from loading.slices.stage import SliceContext, Stage, open_stage
 from loading.tables import slice_of
-from loading.threads import in_thread
 from warehouse.lake.tables import Slice
-from warehouse.load.logs.dataset_plans import Plan, read_plans
-from warehouse.load.logs.load_log import SliceStatus, committed, slice_status, slice_statuses, traffic
-from warehouse.load.schema_evolution import evolve
+from warehouse.load.logs import dataset_plans
+from warehouse.load.logs.load_log import SliceStatus, traffic
+from warehouse.load.schema_evolution import Evolved, evolve
 from warehouse.load.slice_reading import Cause
 from warehouse.load.stage import StagedFile
-from warehouse.load.watermark import (
-    MergePreview,
-    keys_after,
-    live_rows,
-    preview_merge,
-    watermark,
-)
+from warehouse.load.watermark import LiveRows, MergePreview, keys_after, live_rows, preview_merge, watermark
 from warehouse.load.whole_readings import is_due_whole
 
-#: By the words of Dagster.
-Metadata = Mapping[str, str | int]
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A dataset of a school, and what the lake has of it."""
+
+    #: Its guard is that of the school's datasets.
+    runtime: Runtime
+    cause: Cause
+    plan: dataset_plans.Plan
+    spec: DatasetSpec
+    evolved: Evolved
+    #: Of the segments that are loaded.
+    stored: Mapping[Slice, LiveRows]
+    #: Of its slices, as text.
+    statuses: Mapping[str, SliceStatus]
+    #: None: the platform states none.
+    last_update: LastUpdate | None
 
 
-class DatasetLoader:
-    """Loads segments of one dataset of one school.
+@dataclass(frozen=True, eq=False)
+class SegmentJob:
+    """A segment of a dataset to load."""
 
-    Attributes:
-        segments: The segments of this run.
-        standings: Of the dataset's slices.
-        commits: Bounds the memory: one slice at a time merges and commits, while others go on reading.
-        last_update: None: the platform states none.
-    """
+    dataset: Dataset
+    segment: int
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        client: Client,
-        cause: Cause,
-        plan: Plan,
-        dataset: DatasetSpec,
-        segments: Sequence[int],
-        standings: Mapping[str, SliceStatus],
-        commits: asyncio.Lock,
-        last_update: LastUpdate | None = None,
-    ) -> None:
-        self._runtime, self._client, self._cause = runtime, client, cause
-        self._plan, self._dataset, self._commits = plan, dataset, commits
-        self._settings = runtime.datasets
-        self._evolved = evolve(runtime.lake, dataset.table)
-        self._standings, self._last_update = standings, last_update
-        updated_at = dataset.source.updated_at
-        self._stored = live_rows(
-            runtime.lake,
-            self._evolved.table,
-            [self._slice(segment) for segment in segments],
-            None if updated_at is None else self._evolved.columns[updated_at],
-            standings,
+    @cached_property
+    def context(self) -> SliceContext:
+        """The slice in the run."""
+        dataset, slice_ = self.dataset, segment_slice(self.dataset.plan.school_id, self.segment)
+        return SliceContext(
+            dataset.runtime, dataset.cause, dataset.spec.resource, slice_, dataset.evolved.table
         )
 
-    @property
-    def school_id(self) -> int:
-        """The school of the dataset."""
-        return self._plan.school_id
+    async def load(self, loader: Loader) -> list[Loaded]:
+        """Load the segment; a failure is an outcome.
 
-    def partition(self, segment: int) -> str:
-        """The key of a segment's partition."""
-        return segment_key(self.school_id, self._plan.table, segment)
-
-    def is_done(self, segment: int, committed: Mapping[tuple[str, str], datetime]) -> bool:
-        """Whether this run's cause has committed the segment under the present plan."""
-        when = committed.get((self._evolved.table.name, str(self._slice(segment))))
-        return when is not None and when >= self._plan.valid_since
-
-    async def load(self, segment: int) -> tuple[Loaded, Metadata]:
-        """Load one segment; a failure is an outcome. Dagster shows the metadata."""
-        width, slice = self._plan.width, self._slice(segment)
-        span = None if width is None else Span.of(segment, width)
-        reader = Reader(self._client, self.school_id, DATASETS.scopes)
-        read = RecordsRead(Account(tally=reader.tally))
-        try:
-            if self._is_unchanged(slice):
-                loaded = confirm_slice(self._context(slice), read.account, None)
+        Raises PlatformUnavailable: the platform cannot be asked further."""
+        context, plan = self.context, self.dataset.plan
+        span = None if plan.width is None else Span.of(self.segment, plan.width)
+        reader = Reader(loader.client, plan.school_id, DATASETS.scopes)
+        read, loaded = RecordsRead(Account(tally=reader.tally)), list[Loaded]()
+        with failures_as_outcomes([context], loaded, logs_halt=False):
+            if self._is_unchanged():
+                loaded.append(confirm_slice(context, read.account, None))
             else:
                 changes = None
-                if span is not None and (since := self._since(slice)) is not None:
-                    changes = await self._load_changes(reader, slice, span, since)
-                loaded, read = changes or await self._load_whole(reader, slice, span)
-        except (CampusError, *STORAGE_ERRORS) as error:
-            loaded = fail_slice(self._context(slice), str(error))
-        return loaded, self._metadata(loaded, read, slice)
+                if span is not None and (since := self._since(reader)) is not None:
+                    changes = await self._load_changes(loader, reader, span, since)
+                result, read = changes or await self._load_whole(loader, reader, span)
+                loaded.append(result)
+        [result] = loaded
+        key = segment_key(plan.school_id, plan.table, self.segment)
+        return [replace(result, partitions=(key,), metadata=self._metadata(result, read))]
 
-    def _slice(self, segment: int) -> Slice:
-        return segment_slice(self._plan.school_id, segment)
-
-    def _standing(self, slice: Slice) -> SliceStatus | None:
-        """The status of a segment; None: it must be read in full."""
-        standing = self._standings.get(str(slice), SliceStatus())
-        if self._cause.full or self._dataset.signature != self._plan.signature:
+    def _status(self) -> SliceStatus | None:
+        """The status of the segment; None: it must be read in full."""
+        plan, status = self.dataset.plan, self.dataset.statuses.get(str(self.context.slice), SliceStatus())
+        if self.dataset.cause.full or self.dataset.spec.signature != plan.signature:
             return None
-        is_planned_anew = standing.complete_at is None or standing.complete_at < self._plan.valid_since
-        return None if is_planned_anew else standing
+        is_planned_anew = status.complete_at is None or status.complete_at < plan.valid_since
+        return None if is_planned_anew else status
 
-    def _is_unchanged(self, slice: Slice) -> bool:
+    def _is_unchanged(self) -> bool:
         """Whether the dataset has had no update since the segment was loaded, as the platform states it and
         the stored rows do not contradict it."""
-        standing, last, latest = self._standing(slice), self._last_update, self._stored[slice].latest
-        if standing is None or last is None or standing.complete_at is None or standing.quarantined:
+        dataset, status = self.dataset, self._status()
+        last, latest = dataset.last_update, dataset.stored[self.context.slice].latest
+        if status is None or last is None or status.complete_at is None or status.quarantined:
             return False
-        if is_due_whole(standing.whole_at, self._settings.incremental.whole_days, self._cause.started_at):
+        whole_days = dataset.runtime.datasets.incremental.whole_days
+        if is_due_whole(status.whole_at, whole_days, dataset.cause.started_at):
             return False
         is_contradicted = latest is not None and latest > last.updated_at
-        return last.stated_at <= standing.complete_at and not is_contradicted
+        return last.stated_at <= status.complete_at and not is_contradicted
 
-    def _since(self, slice: Slice) -> datetime | None:
+    def _since(self, reader: Reader) -> datetime | None:
         """The watermark from which changes are requested; None: the segment is read in full."""
-        standing = self._standing(slice)
-        if standing is None or self._dataset.source.updated_at is None:
+        dataset, status = self.dataset, self._status()
+        if status is None or dataset.spec.source.updated_at is None:
             return None
-        return watermark(
-            standing,
-            self._stored[slice],
-            self._settings.incremental,
-            self._cause.started_at,
-            self._client.clock_skew,
-        )
+        stored, settings = dataset.stored[self.context.slice], dataset.runtime.datasets.incremental
+        return watermark(status, stored, settings, dataset.cause.started_at, reader.client.clock_skew)
 
     async def _load_changes(
-        self, reader: Reader, slice: Slice, span: Span, since: datetime
+        self, loader: Loader, reader: Reader, span: Span, since: datetime
     ) -> tuple[Loaded, RecordsRead] | None:
         """Load the changes, and the ids around deleted rows. Returns None where the segment must be read in
         full: the platform does not count its rows, or its count does not fit in the end."""
-        source, limit = self._dataset.source, self._settings.limit
-        with open_stage(self._context(slice), evolved=self._evolved) as stage:
+        source, limit = self.dataset.spec.source, self.dataset.runtime.datasets.limit
+        with open_stage(self.context, evolved=self.dataset.evolved) as stage:
             read = await read_segment(reader, source, span, limit, since, stage.write)
             total = await count(reader, source, span)
             if total is None or not read.account.complete:
@@ -189,15 +147,15 @@ class DatasetLoader:
                     return None
                 if preview.missing or total != preview.alive:
                     changes = stage.writer.finish()
-                    return await self._load_differences(reader, slice, span, since, changes, read, total)
+                    return await self._load_differences(loader, reader, span, since, changes, read, total)
                 if not preview.changed:
-                    return confirm_slice(self._context(slice), read.account, total), read
-            return await self._commit(stage, read, total), read
+                    return confirm_slice(self.context, read.account, total), read
+            return await loader.in_turn(_commit, stage, read, total), read
 
     async def _load_differences(
         self,
+        loader: Loader,
         reader: Reader,
-        slice: Slice,
         span: Span,
         since: datetime,
         changes: StagedFile,
@@ -206,64 +164,43 @@ class DatasetLoader:
     ) -> tuple[Loaded, RecordsRead] | None:
         """Load the changes, and the ranges of ids whose counts do not fit. Returns None where the segment
         must be read in full."""
-        source, account, table = self._dataset.source, read.account, self._evolved.table
-        ids = await in_thread(keys_after, self._runtime.lake, table, slice, changes.path)
+        context, source, account = self.context, self.dataset.spec.source, read.account
+        ids = await in_thread(keys_after, context.runtime.lake, context.table, context.slice, changes.path)
         spans = await find_differences(reader, source, ids, span, total)
         if not spans:
             return None
-        with open_stage(self._context(slice), evolved=self._evolved) as stage:
+        with open_stage(context, evolved=self.dataset.evolved) as stage:
             await in_thread(stage.writer.copy, changes)
-            await read_spans(reader, source, spans, self._settings.limit, stage.write, read)
+            await read_spans(reader, source, spans, context.runtime.datasets.limit, stage.write, read)
             now = await count(reader, source, span)
             preview = await self._preview_merge(stage, since, read)
             if now is None or now != preview.alive or preview.missing or account.bad or not account.complete:
                 return None
-            return await self._commit(stage, read, now), read
+            return await loader.in_turn(_commit, stage, read, now), read
 
     async def _preview_merge(self, stage: Stage, since: datetime, read: RecordsRead) -> MergePreview:
         context, staged = stage.context, stage.writer.finish()
-        updated_at = self._evolved.columns[self._dataset.source.updated_at or ""]
+        updated_at = self.dataset.evolved.columns[self.dataset.spec.source.updated_at or ""]
         lake, table, slice = context.runtime.lake, context.table, context.slice
         return await in_thread(preview_merge, lake, table, slice, staged.path, since, updated_at, read.spans)
 
     async def _load_whole(
-        self, reader: Reader, slice: Slice, span: Span | None
+        self, loader: Loader, reader: Reader, span: Span | None
     ) -> tuple[Loaded, RecordsRead]:
-        source, limit = self._dataset.source, self._settings.limit
-        with open_stage(self._context(slice), evolved=self._evolved) as stage:
+        source, runtime = self.dataset.spec.source, self.dataset.runtime
+        limit = runtime.datasets.limit
+        with open_stage(self.context, evolved=self.dataset.evolved) as stage:
             if span is None:
-                read = await read_pages(reader, source, limit, stage.write, self._runtime.scratch)
+                read = await read_pages(reader, source, limit, stage.write, runtime.scratch)
             else:
                 read = await read_whole_segment(reader, source, span, limit, stage.write)
-            return await self._commit(stage, read), read
+            return await loader.in_turn(_commit, stage, read), read
 
-    def _context(self, slice: Slice) -> SliceContext:
-        return SliceContext(self._runtime, self._cause, self._dataset.resource, slice, self._evolved.table)
-
-    async def _commit(self, stage: Stage, read: RecordsRead, total: int | None = None) -> Loaded:
-        """Merge and commit a segment. total: the platform's count, where it was requested."""
-        account = read.account
-        if total is not None:
-            account.server_total = total
-
-        def commit_read() -> Loaded:
-            reading = replace(
-                reading_of(stage.context, stage.writer, account),
-                alive_total=total,
-                incremental=read.incremental,
-                ranges=read.spans,
-                failures=tuple(account.proofs),
-            )
-            return commit_slice(stage.context, reading, self._runtime.guard)
-
-        async with self._commits:
-            return await in_thread(commit_read)
-
-    def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> Metadata:
+    def _metadata(self, loaded: Loaded, read: RecordsRead) -> Mapping[str, str | int]:
         seconds = loaded.seconds or time.monotonic() - read.account.began
-        outcome = loaded.outcome
+        outcome, alive = loaded.outcome, self.dataset.stored[loaded.slice].alive
         counts: dict[str, int] = {
-            "dagster/row_count": self._stored[slice].alive if outcome is None else outcome.counts.are_alive,
+            "dagster/row_count": alive if outcome is None else outcome.counts.are_alive,
             "received": read.account.received,
             "rows/s": round(read.account.received / seconds) if seconds else 0,
             **traffic(read.account.tally),
@@ -280,72 +217,72 @@ class DatasetLoader:
         return {"status": loaded.status, "read": extent, **counts}
 
 
-#: A segment to load.
-Job = tuple[DatasetLoader, int]
+def _commit(stage: Stage, read: RecordsRead, total: int | None = None) -> Loaded:
+    """Commit a segment. `total`: the platform's count, where it was requested."""
+    account = read.account
+    if total is not None:
+        account.server_total = total
+    reading = replace(
+        stage.reading(account),
+        alive_total=total,
+        incremental=read.incremental,
+        ranges=read.spans,
+        failures=tuple(account.proofs),
+    )
+    return commit_slice(stage.context, reading)
 
 
-async def load_segments(
-    runtime: Runtime,
-    cause: Cause,
-    segments: Mapping[int, Mapping[str, list[int]]],
-    names: Collection[str],
-    report: Report,
-) -> RunResults:
-    """Load segments of datasets, as `Kind` loads. `segments`: by school and table of the dataset."""
-    run = RunResults()
-    loaded: dict[Job, Loaded] = {}
-    async with connected(runtime, [DATASETS.scopes]) as client:
-        jobs, run.problems = _jobs(runtime, client, cause, segments)
-        total = Counter(loader for loader, _ in jobs)
-        finished: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
-        # Segments that were loaded while empty responses still counted. They are loaded again once a later
-        # request contradicts an empty response.
-        unconfirmed: list[Job] = []
+def plan_segments(loader: Loader, segments: Mapping[int, Mapping[str, list[int]]]) -> Plan:
+    """Plan segments of datasets. Segments that were loaded while empty responses still counted are loaded
+    again once a later request contradicts an empty response.
 
-        async def work() -> None:
-            while jobs:
-                job = loader, segment = jobs.popleft()
-                if run.is_halted(loader.school_id):
-                    continue
-                if not client.capabilities.confirmation.contradicted:
-                    unconfirmed.append(job)
-                try:
-                    outcome, metadata = await loader.load(segment)
-                except PlatformUnavailable as halt:
-                    run.halts.append(halt)
-                    continue
-                report(outcome, [loader.partition(segment)], metadata)
-                loaded[job] = outcome
-                finished[loader].append(outcome)
-                if runtime.listener:
-                    _report_progress(runtime.listener, finished[loader], total[loader])
+    Args:
+        segments: By school and table of the dataset."""
+    run, most = loader.run, loader.runtime.datasets.segments_at_a_time
+    waiting = deque(_jobs(loader, segments))
+    total = Counter(job.dataset for job in waiting)
+    finished: dict[Dataset, list[Loaded]] = defaultdict(list)
+    unconfirmed: list[SegmentJob] = []
+    confirmation = loader.client.capabilities.confirmation
 
-        await run_together(work() for _ in range(min(runtime.datasets.segments_at_a_time, len(jobs))))
-        if client.capabilities.confirmation.contradicted and unconfirmed:
-            total.update(loader for loader, _ in unconfirmed)
-            jobs.extend(unconfirmed)
-            await run_together(work() for _ in range(runtime.datasets.segments_at_a_time))
-    run.loaded = list(loaded.values())
-    return run
+    def work() -> Line:
+        while waiting:
+            job = waiting.popleft()
+            if run.is_halted(job.dataset.plan.school_id):
+                continue
+            if not confirmation.contradicted:
+                unconfirmed.append(job)
+            try:
+                outcomes = yield job
+            except PlatformUnavailable:
+                continue
+            finished[job.dataset] += outcomes
+            plan, name = job.dataset.plan, job.dataset.spec.resource.name
+            loader.report_progress(
+                name, "segments", plan.school_id, finished[job.dataset], total[job.dataset]
+            )
+
+    yield from side_by_side((work() for _ in range(min(most, len(waiting)))), most)
+    if confirmation.contradicted and unconfirmed:
+        total.update(job.dataset for job in unconfirmed)
+        waiting.extend(unconfirmed)
+        yield from side_by_side((work() for _ in range(most)), most)
+        # The second outcome of a segment counts.
+        run.loaded = list({(loaded.spec.name, loaded.slice): loaded for loaded in run.loaded}.values())
 
 
-def _jobs(
-    runtime: Runtime, client: Client, cause: Cause, segments: Mapping[int, Mapping[str, list[int]]]
-) -> tuple[deque[Job], list[str]]:
-    """The segments to load, and messages about datasets that cannot be loaded."""
-    jobs: deque[Job] = deque()
-    problems: list[str] = []
-    lake, selection = runtime.lake, runtime.datasets.selection
-    done = committed(lake, cause.sync_id, segments)
-    commits = asyncio.Lock()
+def _jobs(loader: Loader, segments: Mapping[int, Mapping[str, list[int]]]) -> Iterable[SegmentJob]:
+    """The segments to load. Datasets that cannot be loaded are problems of the run."""
+    runtime, problems = loader.runtime, loader.run.problems
+    lake = runtime.lake
     for school_id, tables in segments.items():
-        plans = {plan.table: plan for plan in read_plans(lake, school_id)}
-        statuses = slice_statuses(lake, school_id)
+        plans = {plan.table: plan for plan in dataset_plans.read_plans(lake, school_id)}
+        metadata = slice_of(DATASETS, school_id)
         # The last updates count only if the platform stated them in this very night or sync.
-        is_stated = (DATASETS.name, str(slice_of(DATASETS, school_id))) in done
+        is_stated = loader.committed_at(DATASETS.name, metadata) is not None
         updates = last_updates(lake, school_id) if is_stated else {}
         # A platform that shows no metadata may show no rows either.
-        is_doubtful = slice_status(statuses, DATASETS.name, slice_of(DATASETS, school_id)).failed
+        is_doubtful = loader.slice_status(DATASETS.name, metadata).failed
         guard = replace(runtime.guard, handful=0) if is_doubtful else runtime.guard
         for table, numbers in tables.items():
             plan = plans.get(table)
@@ -355,39 +292,32 @@ def _jobs(
             definitions = definitions_of(plan)
             definition = definitions[plan.dataset]
             try:
-                dataset = dataset_spec(selection, school_id, table, plan.path, definition, definitions)
-                loader = DatasetLoader(
-                    replace(runtime, guard=guard),
-                    client,
-                    cause,
-                    plan,
-                    dataset,
-                    numbers,
-                    statuses.get(dataset.table.name, {}),
-                    commits,
-                    updates.get(plan.dataset),
+                spec = dataset_spec(
+                    runtime.datasets.selection, school_id, table, plan.path, definition, definitions
                 )
+                evolved, source = evolve(lake, spec.table), spec.source
+                statuses = loader.statuses(school_id).get(spec.table.name, {})
+                updated_at = None if source.updated_at is None else evolved.columns[source.updated_at]
+                slices = [segment_slice(school_id, number) for number in numbers]
+                stored = live_rows(lake, evolved.table, slices, updated_at, statuses)
             except SelectionError as error:
                 problems.append(str(error))
                 continue
             except STORAGE_ERRORS as error:
                 problems.append(f"school {school_id}: lake table datasets.{table} cannot be read: {error}")
                 continue
-            jobs.extend((loader, number) for number in numbers if not loader.is_done(number, done))
-    return jobs, problems
-
-
-def _report_progress(listener: Listener, finished: Sequence[Loaded], total: int) -> None:
-    """Report how many segments of a dataset are loaded."""
-    last = finished[-1]
-    listener(
-        Event(
-            "progress",
-            f"{last.spec.name}: {len(finished)} of {total} segments",
-            resource=last.spec.name,
-            slice=str(last.slice.school_id),
-            done=len(finished),
-            total=total,
-            rows=sum(loaded.outcome.received for loaded in finished if loaded.outcome),
-        )
-    )
+            dataset = Dataset(
+                replace(runtime, guard=guard),
+                loader.cause,
+                plan,
+                spec,
+                evolved,
+                stored,
+                statuses,
+                updates.get(plan.dataset),
+            )
+            for number, slice_ in zip(numbers, slices, strict=True):
+                committed_at = loader.committed_at(evolved.table.name, slice_)
+                # Under the present plan.
+                if committed_at is None or committed_at < plan.valid_since:
+                    yield SegmentJob(dataset, number)

@@ -16,7 +16,8 @@ from campus.datasets.selection import DatasetQuery, Selection, embedded_datasets
 from campus.decoding.definition import UPDATED_AT, Decided, Definition, parse_definition
 from campus.decoding.inferred_contract import columns_of, contract_of, key_fields, primary_key
 from campus.registry import DATASETS, ResourceSpec
-from loading.tables import TABLES, slice_of
+from loading.partition_keys import segment_key
+from loading.tables import read_rows, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, SYNCED_AT, Column, Slice, Table, dataset_table
 from warehouse.load.logs.dataset_plans import Plan, read_plans
@@ -118,15 +119,25 @@ def stored_definition(dataset: DatasetSpec, sent: Mapping[str, bytes], decided: 
 
 def decided_of(plan: Plan) -> dict[str, Decided]:
     """The decisions by values that a plan stores: of its dataset and of embedded datasets."""
-    return msgspec.json.decode(plan.definition, type=_Decisions).decided
+    return msgspec.json.decode(plan.definition, type=_Stored).decided
+
+
+def earlier_decisions(plans: Mapping[str, Plan]) -> dict[str, Decided]:
+    """The stored decisions on a school's datasets, by name. A dataset's own plan comes before the plans of
+    datasets that embed it."""
+    decided: dict[str, Decided] = {}
+    for plan in plans.values():
+        for name, decision in decided_of(plan).items():
+            if name == plan.dataset or name not in decided:
+                decided[name] = decision
+    return decided
 
 
 def definitions_of(plan: Plan) -> dict[str, Definition]:
     """The definitions that a plan stores, by name: of its dataset and of embedded datasets."""
-    stored = msgspec.json.decode(plan.definition, type=dict[str, Raw])
-    embedded = msgspec.json.decode(stored["targets"], type=list[Raw])
-    decided = decided_of(plan)
-    definitions = [parse_definition(sent, decided) for sent in (*embedded, plan.definition.encode())]
+    stored = msgspec.json.decode(plan.definition, type=_Stored)
+    sent = (*stored.targets, plan.definition.encode())
+    definitions = [parse_definition(definition, stored.decided) for definition in sent]
     return {definition.name: definition for definition in definitions}
 
 
@@ -134,9 +145,16 @@ def planned_table(plan: Plan) -> Table:
     """The table of a plan, by the definition that it stores."""
     definitions = definitions_of(plan)
     definition = definitions[plan.dataset]
-    stored = msgspec.json.decode(plan.definition, type=_Selected)
+    stored = msgspec.json.decode(plan.definition, type=_Stored)
     embedded = embedded_datasets(definition, stored.expanded, definitions)
     return _table(plan.table, definition, contract_of(definition, stored.selected, embedded))
+
+
+def partitions_of(plan: Plan) -> list[str]:
+    """The partition keys of a plan's segments."""
+    if plan.retired_since is not None:
+        return []
+    return [segment_key(plan.school_id, plan.table, number) for number in plan.segments]
 
 
 def planned_tables(lake: Lake) -> list[Table]:
@@ -157,21 +175,20 @@ class LastUpdate:
 def last_updates(lake: Lake, school_id: int) -> dict[str, LastUpdate]:
     """The last updates of a school's datasets by name, where the platform states one."""
     columns = ["name", "last_updated_at", SYNCED_AT]
-    rows = lake.read(TABLES[DATASETS.name], slice_of(DATASETS, school_id), columns).to_pylist()
     return {
         row["name"]: LastUpdate(row["last_updated_at"], row[SYNCED_AT])
-        for row in rows
+        for row in read_rows(lake, DATASETS, slice_of(DATASETS, school_id), columns)
         if row["last_updated_at"] is not None
     }
 
 
-class _Decisions(msgspec.Struct, rename={"decided": _DECIDED}):
-    decided: dict[str, Decided]
+class _Stored(msgspec.Struct, rename={"decided": _DECIDED}):
+    """The members of a stored definition beside those of the platform's dataset object."""
 
-
-class _Selected(msgspec.Struct):
     selected: tuple[str, ...] | None
     expanded: tuple[str, ...]
+    targets: list[Raw]
+    decided: dict[str, Decided]
 
 
 def _hides_changes(query: DatasetQuery) -> bool:

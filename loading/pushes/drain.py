@@ -13,10 +13,18 @@ from loading.connection.runtime import Runtime
 from loading.pushes.forgotten_keys import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
-from loading.pushes.reader import Read, read_targets, read_whole_slice
-from loading.pushes.targets import PEOPLE, current_semester, resolver, row_id, stored_ids
+from loading.pushes.reader import (
+    PEOPLE,
+    Read,
+    current_semester,
+    read_targets,
+    read_whole_slice,
+    resolver,
+    row_id,
+    stored_ids,
+)
 from loading.slices.commit import STORAGE_ERRORS
-from loading.slices.load_slice import Loader
+from loading.slices.loader import Loader
 from warehouse.forgetting.forgotten import matcher_of
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.logs.load_log import now

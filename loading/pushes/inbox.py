@@ -135,7 +135,7 @@ class Inbox:
         """Store a push on disk. False: the inbox has it already.
 
         Raises InboxFull."""
-        now = time.time()
+        now, pushed = time.time(), (school_id, push.id, push.resource)
         with self._connection as transaction:
             added = transaction.execute(
                 "INSERT INTO push VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (school_id, push.id, now)
@@ -149,15 +149,7 @@ class Inbox:
                 "INSERT INTO event (school_id, push_id, resource, op, keys, sent_at, received_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (
-                        school_id,
-                        push.id,
-                        push.resource,
-                        event.op,
-                        _storable(event.keys),
-                        push.sent_at.timestamp(),
-                        now,
-                    )
+                    (*pushed, event.op, _storable(event.keys), push.sent_at.timestamp(), now)
                     for event in push.events
                 ],
             )
@@ -180,12 +172,10 @@ class Inbox:
 
     def slice_read(self, school_id: int, resource: str, began: float) -> None:
         """Record when the reading of a whole slice of a resource began."""
-        with self._connection as transaction:
-            transaction.execute(
-                "INSERT INTO slice_read VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET read_at = excluded.read_at",
-                (school_id, resource, began),
-            )
+        statement = (
+            "INSERT INTO slice_read VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET read_at = excluded.read_at"
+        )
+        self._write(statement, [(school_id, resource, began)])
 
     def schools_due(self) -> list[int]:
         """The schools with due events."""
@@ -204,37 +194,24 @@ class Inbox:
         """Let the events wait again whose resource has become known."""
         names = self._connection.execute("SELECT DISTINCT resource FROM event WHERE state = 'unknown'")
         recalled = [name for name in names if is_known(*name)]
-        with self._connection as transaction:
-            transaction.executemany(
-                "UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource = ?", recalled
-            )
+        self._write("UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource = ?", recalled)
 
     def failed(self, events: Iterable[Event], problem: str) -> None:
         """Record a failed attempt: retry later, or give the event up after the last attempt."""
-        now = time.time()
-        with self._connection as transaction:
-            for event in events:
-                attempts = event.attempts + 1
-                transaction.execute(
-                    "UPDATE event SET attempts = ?, due_at = ?, problem = ?, state = ?, ended_at = ?"
-                    " WHERE seq = ?",
-                    (
-                        attempts,
-                        now + FIRST_PAUSE * 2 ** (attempts - 1),
-                        problem,
-                        "given_up" if attempts >= ATTEMPTS else "waiting",
-                        now if attempts >= ATTEMPTS else None,
-                        event.seq,
-                    ),
-                )
+        now, rows = time.time(), []
+        for event in events:
+            attempts, due_at = event.attempts + 1, now + FIRST_PAUSE * 2**event.attempts
+            state, ended_at = ("given_up", now) if attempts >= ATTEMPTS else ("waiting", None)
+            rows.append((attempts, due_at, problem, state, ended_at, event.seq))
+        self._write(
+            "UPDATE event SET attempts = ?, due_at = ?, problem = ?, state = ?, ended_at = ? WHERE seq = ?",
+            rows,
+        )
 
     def postpone(self, events: Iterable[Event], seconds: float) -> None:
         """Let events wait without counting an attempt."""
-        with self._connection as transaction:
-            transaction.executemany(
-                "UPDATE event SET due_at = ? WHERE seq = ?",
-                [(time.time() + seconds, event.seq) for event in events],
-            )
+        due_at = time.time() + seconds
+        self._write("UPDATE event SET due_at = ? WHERE seq = ?", [(due_at, event.seq) for event in events])
 
     def prune(self, days: float) -> None:
         """Delete drained events after so many days, and all events after a year."""
@@ -268,8 +245,7 @@ class Inbox:
 
     def measured(self, misses: Misses) -> None:
         """Record the misses that a load showed."""
-        with self._connection as transaction:
-            transaction.execute("INSERT INTO misses VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(misses))
+        self._write("INSERT INTO misses VALUES (?, ?, ?, ?, ?, ?, ?)", [astuple(misses)])
 
     def measured_until(self, school_id: int, resource: str, slice: str) -> float | None:
         """Start of the last load by which the misses of a slice were measured. None: never."""
@@ -300,21 +276,18 @@ class Inbox:
 
         Args:
             changed: Takes a resource and its keys, and returns the new keys."""
-        with self._connection as transaction:
-            for event in events:
-                keys = list(changed(event.resource, event.keys))
-                if keys != list(event.keys):
-                    transaction.execute(
-                        "UPDATE event SET keys = ? WHERE seq = ?", (json.dumps(keys), event.seq)
-                    )
+        pairs = [(event, list(changed(event.resource, event.keys))) for event in events]
+        rows = [(json.dumps(keys), event.seq) for event, keys in pairs if keys != list(event.keys)]
+        self._write("UPDATE event SET keys = ? WHERE seq = ?", rows)
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _end(self, events: Iterable[Event], state: State, problem: str) -> None:
+        rows = [(state, problem, time.time(), event.seq) for event in events]
+        self._write("UPDATE event SET state = ?, problem = ?, ended_at = ? WHERE seq = ?", rows)
+
+    def _write(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         with self._connection as transaction:
-            transaction.executemany(
-                "UPDATE event SET state = ?, problem = ?, ended_at = ? WHERE seq = ?",
-                [(state, problem, time.time(), event.seq) for event in events],
-            )
+            transaction.executemany(statement, rows)
 
 
 def inbox_path(home: Path) -> Path:

@@ -16,7 +16,7 @@ from campus.registry import ResourceSpec
 from loading.connection.runtime import Runtime
 from loading.pushes.inbox import Event, Inbox, Misses, inbox_path, open_inbox
 from loading.pushes.names import PUSHABLE, PushSettings, resources_named
-from loading.pushes.targets import row_id
+from loading.pushes.reader import row_id
 from loading.slices.commit import Loaded
 from loading.tables import TABLES
 from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT

@@ -1,21 +1,36 @@
 """Targeted reads: the rows of one resource of a school that pushes name, merged into its slices."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from campus.decoding.nested import SPLITTERS, family
 from campus.plan.modes import MODES
 from campus.plan.units import SliceQuery
-from campus.registry import RESOURCES, ResourceSpec
+from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
 from campus.sources.slice import NamedRows
 from loading.load_school import load_school, rows_of_parents, rows_with_ids, with_lake_ids
-from loading.pushes.targets import PEOPLE, current_semester, stored_ids
-from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, SliceJob, slice_of_query
-from loading.slices.retained_rows import unit_values
+from loading.slices.commit import Loaded, unit_values, units_by_row
+from loading.slices.load_slice import SliceJob, slice_of_query
+from loading.slices.loader import Loader
+from loading.tables import TABLES, read_rows
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Slice
 from warehouse.load.slice_reading import RequestedRows
 
+PEOPLE = "reflections"
+#: The parts of composite keys that may name the class or item of a request.
+NAMED_IN_KEYS: Mapping[str, tuple[str, ...]] = {
+    "class_members": ("class_id", "klass_id"),
+    "assessments": ("class_id", "klass_id", "scope_id"),
+    "assessment_items": ("class_id", "klass_id"),
+    "scores": ("item_id",),
+    "grades": ("class_id", "klass_id"),
+}
+#: A semester (None: the slice is of the whole school), and the id that a request names: of the row, or of its
+#: class or item. None: no request shows the row.
+Target = tuple[int | None, int] | None
 #: A row may be dated so much earlier than its push: clocks differ, and the platform batches changes.
 EARLIER = timedelta(minutes=30)
 
@@ -48,7 +63,7 @@ async def read_targets(
     """Read the rows that pushes name, one slice after the other.
 
     Args:
-        targets: Ids by semester, see `targets.resolver`.
+        targets: Ids by semester, as `resolver` has them.
         sent_at: Of the first push, by the platform's wall clock."""
     loaded: list[Loaded] = []
     missing: frozenset[int] = frozenset()
@@ -80,8 +95,8 @@ async def _read_people(
     requested = {spec: RequestedRows("id", ())}
     context = loader.context(spec, slice_of_query(spec, query))
     since_then = replace(query, since=since)
-    [loaded] = await loader.load_slice(
-        SliceJob((context,), since_then, named=NamedRows("updates"), requested=requested)
+    [loaded] = await SliceJob((context,), since_then, named=NamedRows("updates"), requested=requested).load(
+        loader
     )
     return loaded, ids - loaded.row_ids if loaded.status != "failed" else frozenset()
 
@@ -94,7 +109,7 @@ async def _read_ids(
     alive = stored_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
     query = replace(query, stored_ids=query.stored_ids & ids, ids_with_rows=frozenset(alive))
     context = loader.context(spec, slice_of_query(spec, query))
-    return await loader.load_slice(rows_with_ids(context, query, ids))
+    return await rows_with_ids(context, query, ids).load(loader)
 
 
 async def _read_below(
@@ -113,4 +128,79 @@ async def _read_below(
     }
     # Where requests of members by class need a decision, they name the classes as a filter.
     named = None if MODES[spec.mode].decide is None else NamedRows("classes", ids)
-    return await loader.load_slice(rows_of_parents(contexts, query, ids, requested, named))
+    return await rows_of_parents(contexts, query, ids, requested, named).load(loader)
+
+
+def resolver(lake: Lake, spec: ResourceSpec, school_id: int) -> Callable[[Any], Target]:
+    """Return a function that finds the target of a pushed key."""
+    if spec.sliced_by == "school":
+        by_id = bool(spec.id_filter) or spec.name == PEOPLE
+        return lambda key: (None, unit_id) if by_id and (unit_id := row_id(key)) is not None else None
+    above_of = _above(lake, spec, school_id)
+    semester_of = _semesters(lake, "assessment_items" if spec.name == "scores" else "classes", school_id)
+    current = current_semester(lake, school_id)
+
+    def resolve(key: Any) -> Target:
+        unit_id = _named(spec, key)
+        if unit_id is None:
+            named = row_id(key)
+            unit_id = named if spec.id_filter or named is None else above_of.get(named)
+        # A class that the lake does not have yet is of the current semester.
+        return None if unit_id is None else (semester_of.get(unit_id, current), unit_id)
+
+    return resolve
+
+
+def current_semester(lake: Lake, school_id: int) -> int | None:
+    """The semester that the platform marks as current, else the last. None: the lake has none."""
+    rows = _rows(lake, SEMESTERS, school_id, ["id", "is_current", "start_at"])
+    ranked = sorted(rows, key=lambda row: (bool(row["is_current"]), str(row["start_at"])))
+    return ranked[-1]["id"] if ranked else None
+
+
+def stored_ids(lake: Lake, spec: ResourceSpec, school_id: int, *, alive: bool) -> set[int]:
+    """The ids of a school's rows in the lake."""
+    return {row["id"] for row in _rows(lake, spec, school_id, ["id"], alive=alive)}
+
+
+def _named(spec: ResourceSpec, key: Any) -> int | None:
+    """The class or item that a composite key names."""
+    if isinstance(key, dict):
+        for name in NAMED_IN_KEYS.get(spec.name, ()):
+            if isinstance(key.get(name), int):
+                return int(key[name])
+    return None
+
+
+def row_id(key: Any) -> int | None:
+    """The id that a pushed key is or has. None: it has none."""
+    value = key.get("id") if isinstance(key, dict) else key
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _above(lake: Lake, spec: ResourceSpec, school_id: int) -> Mapping[int, int]:
+    """The class or item that a request for each stored row names."""
+    if spec.id_filter or "id" not in spec.primary_key:
+        return {}
+    unit = spec.unit_column or ""
+    rows = {row["id"]: row[unit] for row in _rows(lake, spec, school_id, ["id", unit])}
+    if spec.unit_via is None:
+        return rows
+    via = units_by_row(lake, spec, Slice.of(_school_id=school_id))
+    return {row: via[between] for row, between in rows.items() if between in via}
+
+
+def _semesters(lake: Lake, name: str, school_id: int) -> dict[int, int]:
+    rows = _rows(lake, RESOURCES[name], school_id, ["id", "_semester_id"])
+    return {row["id"]: row["_semester_id"] for row in rows}
+
+
+def _rows(
+    lake: Lake, spec: ResourceSpec, school_id: int, columns: list[str], *, alive: bool = False
+) -> list[dict[str, Any]]:
+    """Rows of a school, tombstones included unless `alive`."""
+    if not lake.holds(TABLES[spec.name]):
+        return []
+    return read_rows(lake, spec, Slice.of(_school_id=school_id), columns, alive=alive)

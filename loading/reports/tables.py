@@ -13,7 +13,7 @@ from campus.reports.metadata import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from loading.partition_keys import REPORT_RESULTS, parts_of, unseparated
 from loading.reports.stems import table_stem
-from loading.tables import TABLES
+from loading.tables import TABLES, read_rows
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
 from warehouse.load.logs.load_log import resources_loaded
@@ -114,10 +114,9 @@ def records_spec(table: Table) -> ResourceSpec:
 
 def known_columns(lake: Lake, table_name: str) -> dict[str, str]:
     """The columns of all fields that the last results of a query have, by the name of the field."""
-    rows = lake.read(TABLES[REPORT_FIELDS.name], columns=["table_name", "name", "column_name"]).to_pylist()
     return {
         row["name"]: row["column_name"]
-        for row in rows
+        for row in read_rows(lake, REPORT_FIELDS, None, ["table_name", "name", "column_name"])
         if row["table_name"] == table_name and row["column_name"]
     }
 

@@ -1,8 +1,9 @@
-"""Commits a slice to the lake, logs the load and returns its outcome; words about what failed."""
+"""Commits a slice to the lake, logs the load and returns its outcome; the rows that stay though the reading
+lacks them; words about what failed."""
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import duckdb
@@ -11,19 +12,27 @@ from deltalake.exceptions import DeltaError
 
 from campus.account import Account, Tally
 from campus.http.errors import PlatformUnavailable
-from campus.registry import ResourceSpec
-from loading.forgotten import without_forgotten
-from loading.slices.stage import SliceContext, open_stage
+from campus.plan.modes import MODES, parents_of
+from campus.registry import RESOURCES, ResourceSpec
+from loading.slices.stage import SliceContext, forgotten_ids, open_stage, without_forgotten
+from loading.tables import TABLES, values
+from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard, Outcome, SliceError, balance, commit
 from warehouse.load.history.change_log import record_changes
 from warehouse.load.logs.load_log import cause_columns, record_failure, record_load, traffic
 from warehouse.load.merge import RowCounts
-from warehouse.load.slice_reading import SliceReading
-from warehouse.load.stage import StageWriter
+from warehouse.load.slice_reading import RetainedRows, SliceReading
 
 # The errors between reading a slice and its commit. Each concerns one slice, and the other slices go on.
 STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
+# Each request for a person's transcripts names a row of this resource.
+PEOPLE = RESOURCES["v1_users"]
+# A message that lists more ids than this is read by nobody.
+IDS_SHOWN = 20
+# Replaces the id in a reason that many ids share.
+ID = "{id}"
+IN_PATH, NUMBER = re.compile("/(?P<id>[^/ :]+)"), re.compile(r"(?P<id>\d+)")
 
 
 @dataclass(frozen=True)
@@ -47,29 +56,22 @@ class Loaded:
     alive: int | None = None
     #: The ids of the rows that came, where they were requested by their last update.
     row_ids: frozenset[int] = frozenset()
+    #: The keys of its partitions, where the slice does not tell them.
+    partitions: tuple[str, ...] = ()
+    #: Metadata in Dagster beside its counts.
+    metadata: Mapping[str, str | int] = field(default_factory=dict)
 
 
-@dataclass
-class Planned:
-    """The plan of a school's datasets or reports."""
+def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard | None = None) -> Loaded:
+    """Commit the rows that were read of a slice. A failure is an outcome, and is not raised.
 
-    #: The outcomes of their metadata.
-    loaded: list[Loaded] = field(default_factory=list)
-    #: The keys of the partitions.
-    partitions: list[str] = field(default_factory=list)
-    #: Messages for the operator to read.
-    notes: list[str] = field(default_factory=list)
-    #: Messages about problems that the operator must correct.
-    problems: list[str] = field(default_factory=list)
-
-
-def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard) -> Loaded:
-    """Commit the rows that were read of a slice. A failure is an outcome, and is not raised."""
+    Args:
+        guard: None: that of the slice."""
     lake, table, slice = context.runtime.lake, context.table, context.slice
     tally, began = reading.account.tally, reading.account.began
     try:
         reading = without_forgotten(lake, table, slice, reading)
-        outcome = commit(lake, table, slice, reading, guard, context.runtime.scratch)
+        outcome = commit(lake, table, slice, reading, guard or guard_of(context), context.runtime.scratch)
     except (SliceError, *STORAGE_ERRORS) as error:
         return fail_slice(context, str(error), tally)
     seconds = time.monotonic() - began
@@ -108,18 +110,16 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
     )
 
 
-def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
-    """Commit that a slice has no rows left, as far as the guard allows. `retires`: as in `SliceReading`."""
-    account = Account()
-    with open_stage(context) as stage:
-        reading = replace(reading_of(context, stage.writer, account), retires=retires)
-        return commit_slice(context, reading, guard)
+def empty_slice(context: SliceContext, *, is_sure: bool = False, retires: bool = True) -> Loaded:
+    """Empty a slice that is gone from the platform, if its guard allows it.
 
-
-def retire_slice(context: SliceContext, *, is_sure: bool = False) -> Loaded:
-    """Empty a slice that is gone from the platform, if its guard allows it. `is_sure`: ignore the guard."""
+    Args:
+        is_sure: Ignore the guard.
+        retires: As in `SliceReading`."""
     guard = guard_of(context)
-    return empty_slice(context, replace(guard, allowed=True) if is_sure else guard, retires=True)
+    with open_stage(context) as stage:
+        reading = replace(stage.reading(Account()), retires=retires)
+        return commit_slice(context, reading, replace(guard, allowed=guard.allowed or is_sure))
 
 
 def guard_of(context: SliceContext) -> Guard:
@@ -138,9 +138,67 @@ def fail_slice(context: SliceContext, message: str, tally: Tally | None = None) 
     return Loaded(context.spec, context.slice, "failed", message, None, tally)
 
 
-def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> SliceReading:
-    """The staged rows of a slice with its account; callers add the rest by `replace`."""
-    return SliceReading(staged=writer.finish(), account=account, cause=context.cause)
+def retained_rows(context: SliceContext, failed: Collection[int | str]) -> tuple[RetainedRows, ...]:
+    """The rows that stay: of the forgotten, and of a class, item or type that could not be read.
+
+    Args:
+        failed: The classes, items or types."""
+    spec, stay = context.spec, _of_forgotten(context)
+    if not failed or spec.unit_column is None:
+        return stay
+    ids = unit_values(context.runtime.lake, spec, context.slice, tuple(failed))
+    if MODES[spec.mode].rows_may_respell:
+        ids = _spellings(context, spec.unit_column, ids)
+    return (*stay, RetainedRows(spec.unit_column, ids))
+
+
+def unit_values(
+    lake: Lake, spec: ResourceSpec, slice: Slice, ids: tuple[int | str, ...]
+) -> tuple[int | str, ...]:
+    """The values of a resource's `unit_column` in the rows that belong to these classes or items."""
+    if spec.unit_via is None:
+        return ids
+    return tuple(row_id for row_id, unit in units_by_row(lake, spec, slice).items() if unit in ids)
+
+
+def units_by_row(lake: Lake, spec: ResourceSpec, slice: Slice) -> dict[int, int]:
+    """The class of each row that a resource's `unit_column` names, where that is not the class itself."""
+    via = RESOURCES[spec.unit_via or ""]
+    column = via.unit_column or ""
+    rows = lake.read(TABLES[via.name], slice, ["id", column], alive=False)
+    return dict(zip(values(rows, "id"), values(rows, column), strict=True))
+
+
+def _of_forgotten(context: SliceContext) -> tuple[RetainedRows, ...]:
+    """The rows of the forgotten where each request names a person, as long as the person is there."""
+    spec, lake, school_id = context.spec, context.runtime.lake, context.slice.school_id
+    substitutes = forgotten_ids(lake, school_id)
+    if not (substitutes and MODES[spec.mode].names_parents and spec.unit_column):
+        return ()
+    if parents_of(spec) != PEOPLE:
+        return ()
+    alive = lake.read(TABLES[PEOPLE.name], Slice.of(_school_id=school_id), ["id"])
+    stay = substitutes.intersection(values(alive, "id"))
+    return (RetainedRows(spec.unit_column, tuple(stay), failed=False),) if stay else ()
+
+
+def _spellings(context: SliceContext, column: str, failed: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """The types of stored terms that the failed types may stand for: a platform may send `graduates_in` for
+    `system.graduates_in`, or words of its own."""
+    requested = context.runtime.term_types
+    failed_bare = {_bare(str(kind)) for kind in failed}
+    read_bare = {_bare(kind) for kind in requested if kind not in failed}
+    rows = context.runtime.lake.read(TABLES[context.spec.name], context.slice, [column], alive=False)
+    unrequested = [kind for kind in {*values(rows, column)} if kind is not None and kind not in requested]
+    return (
+        *failed,
+        *(kind for kind in unrequested if _bare(kind) in failed_bare or _bare(kind) not in read_bare),
+    )
+
+
+def _bare(kind: str) -> str:
+    """A term's type without its prefix."""
+    return kind.rpartition(".")[2]
 
 
 def in_words(failed: Sequence[Loaded]) -> str:
@@ -149,13 +207,6 @@ def in_words(failed: Sequence[Loaded]) -> str:
     for loaded in failed:
         slices_by_reason.setdefault(loaded.message, []).append(f"{loaded.spec.name} {loaded.slice}")
     return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())
-
-
-# A message that lists more ids than this is read by nobody.
-IDS_SHOWN = 20
-# Replaces the id in a reason that many ids share.
-ID = "{id}"
-IN_PATH, NUMBER = re.compile("/(?P<id>[^/ :]+)"), re.compile(r"(?P<id>\d+)")
 
 
 def failures(unit: str, failed: Mapping[int | str, str]) -> tuple[str, ...]:
@@ -189,8 +240,8 @@ def _listed(ids: list[str]) -> str:
     return ", ".join(ids[:IDS_SHOWN]) + (f" and {rest} more ({len(ids)} in all)" if rest > 0 else "")
 
 
-#: Takes a slice as soon as it is committed, with its partitions, and metadata beside its counts.
-Report = Callable[[Loaded, Iterable[str], Mapping[str, str | int]], None]
+#: Takes a slice as soon as it is committed.
+Report = Callable[[Loaded], None]
 
 
 @dataclass
@@ -200,6 +251,8 @@ class RunResults:
     loaded: list[Loaded] = field(default_factory=list)
     #: Messages about what failed beside slices.
     problems: list[str] = field(default_factory=list)
+    #: Messages for the operator to read.
+    notes: list[str] = field(default_factory=list)
     #: Why schools, or all schools, were read no further.
     halts: list[PlatformUnavailable] = field(default_factory=list)
 

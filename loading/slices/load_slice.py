@@ -1,8 +1,9 @@
-"""Loads slices, from the platform to the lake: read, stage, merge, commit, log."""
+"""Loads a slice as its job says: skipped, confirmed, read in full, or its changes alone.
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+Changes are rows that the platform filters by their last update. The filter is not trusted. The changes must
+include all rows that the lake knows to be as recent, and the slice with the changes must have as many rows as
+the platform counts. Otherwise the slice is read in full."""
+
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
@@ -10,39 +11,23 @@ from typing import Literal
 import pyarrow as pa
 
 from campus.account import Account, Tally
-from campus.fetch.reader import drive_readings
+from campus.contracts.fields import column_names
+from campus.decoding.definition import UPDATED_AT
+from campus.fetch.reader import Reader, drive_readings
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable, Refused
-from campus.plan.modes import unit_in_words
+from campus.http.errors import CampusError, Refused, Unauthorized
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
-from campus.sources.gathered import BATCH_ROWS, Collector
-from campus.sources.slice import NamedRows, slice_source
+from campus.sources.gathered import Collector
+from campus.sources.slice import NamedRows, count, read_slice, slice_source
 from campus.sources.units import read_units
-from loading.connection.runtime import Runtime
-from loading.slices.commit import (
-    STORAGE_ERRORS,
-    Loaded,
-    commit_slice,
-    confirm_slice,
-    fail_slice,
-    failures,
-    guard_of,
-    reading_of,
-)
-from loading.slices.read_changes import read_changes, since_of, staging_context
-from loading.slices.retained_rows import retained_rows
+from loading.slices.commit import Loaded, commit_slice, confirm_slice, fail_slice
+from loading.slices.loader import ALREADY_LOADED, Loader, Requested, failures_as_outcomes, in_thread, staged
 from loading.slices.stage import SliceContext, Stage, open_stage
 from loading.tables import slice_of
-from loading.threads import in_thread
-from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
-from warehouse.load.logs.load_log import SliceStatus, SliceStatuses, slice_status, slice_statuses
-from warehouse.load.slice_reading import Cause, RequestedRows
-
-#: The rows that are requested of each slice. A resource without an entry: all rows of its slice.
-Requested = Mapping[ResourceSpec, RequestedRows]
-ALREADY_LOADED = "already loaded by this sync"
+from warehouse.load.logs.load_log import SliceStatus
+from warehouse.load.watermark import MergePreview, live_rows, preview_merge, watermark
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,89 +51,23 @@ class SliceJob:
     #: The changes are read first, and the whole slice only if they are not proven complete.
     changes_first: bool = False
 
-
-@dataclass(frozen=True)
-class StagedSlice:
-    """A slice that is being read: its stage, and what collects its rows."""
-
-    stage: Stage
-    collector: Collector
-
-
-@contextmanager
-def staged(
-    contexts: Sequence[SliceContext], tally: Tally | None = None, *, shares: int = 1
-) -> Iterator[list[StagedSlice]]:
-    """Open the stages of slices that are read together, until the block ends.
-
-    Args:
-        tally: Of earlier requests for them.
-        shares: So many such blocks share the memory of one."""
-    with ExitStack() as stack:
-        slices = []
-        for context in contexts:
-            stage = stack.enter_context(open_stage(context, group_bytes=GROUP_BYTES // shares))
-            spec, label, listener = stage.context.spec, str(stage.context.slice), context.runtime.listener
-            collector = Collector(spec, label, stage.write, listener, BATCH_ROWS // shares)
-            slices.append(StagedSlice(stage, collector))
-        if tally is not None:
-            slices[0].collector.account.tally = tally
-        yield slices
-
-
-@contextmanager
-def failures_as_outcomes(contexts: Sequence[SliceContext], loaded: list[Loaded]) -> Iterator[None]:
-    """Log an error of the block as the failure of its slices, and add their outcomes to `loaded`.
-
-    Raises PlatformUnavailable: the platform cannot be asked further."""
-    try:
-        yield
-    except PlatformUnavailable as halt:
-        for context in contexts:
-            fail_slice(context, str(halt))
-        raise
-    except (CampusError, *STORAGE_ERRORS) as error:
-        is_refused = isinstance(error, (Forbidden, NotFound))
-        loaded += [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
-
-
-class Loader:
-    """Loads slices in one run, and holds what they share: the lock of commits, and the state of the slices
-    when the run first looked at their school.
-
-    Args:
-        committed: When the run's cause has committed slices before, by table and slice."""
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        client: Client,
-        cause: Cause,
-        committed: Mapping[tuple[str, str], datetime],
-    ) -> None:
-        self.runtime, self.client, self.cause = runtime, client, cause
-        self._committed = committed
-        # One commit at a time bounds the memory; the other slices go on reading meanwhile.
-        self._commits = asyncio.Lock()
-        self._statuses: dict[int, SliceStatuses] = {}
-
-    async def load_slice(self, job: SliceJob) -> list[Loaded]:
-        """Load the slices of a job. A failure is an outcome, so that other slices go on.
+    async def load(self, loader: Loader) -> list[Loaded]:
+        """Load the slices. A failure is an outcome, so that other slices go on.
 
         Raises PlatformUnavailable: the platform cannot be asked further."""
-        if job.action != "read":
-            return [_without_reading(context, job) for context in job.contexts]
+        if self.action != "read":
+            return [self._without_reading(context) for context in self.contexts]
         tally, loaded = Tally(), list[Loaded]()
-        with failures_as_outcomes(job.contexts, loaded):
-            if job.changes_first:
-                loaded += await self._load_changes(job, tally)
+        with failures_as_outcomes(self.contexts, loaded):
+            if self.changes_first:
+                loaded += await self._load_changes(loader, tally)
             # Where the platform refuses to name rows, the list of all rows has them, too.
-            attempts = [job.named, None] if job.or_all else [job.named]
+            attempts = [self.named, None] if self.or_all else [self.named]
             while attempts and not loaded:
                 named = attempts.pop(0)
-                with staged(job.contexts, tally) as slices:
+                with staged(self.contexts, tally) as slices:
                     collectors = [staged_slice.collector for staged_slice in slices]
-                    source = slice_source(self.client, job.query, collectors, named)
+                    source = slice_source(loader.client, self.query, collectors, named)
                     try:
                         units = await drive_readings(source.reader, source.units)
                         await read_units(source.reader, units, source.rows_of, source.sink)
@@ -156,82 +75,38 @@ class Loader:
                         if not attempts:
                             raise
                         continue
-                    outcomes = await self.commit(slices, job.requested, follows=job.follows)
+                    outcomes = await loader.commit(slices, self.requested, follows=self.follows)
                     row_ids = frozenset(source.sink.row_ids)
                     loaded += [replace(result, row_ids=row_ids) for result in outcomes]
         return loaded
 
-    async def commit(
-        self, slices: Sequence[StagedSlice], requested: Requested | None = None, *, follows: bool = False
-    ) -> list[Loaded]:
-        """Commit slices that were read together, one after the other.
-
-        Args:
-            requested: As in `SliceJob`.
-            follows: As in `SliceReading`."""
-        async with self._commits:
-            return [
-                await in_thread(
-                    _commit_rows,
-                    staged_slice.stage,
-                    staged_slice.collector.account,
-                    (requested or {}).get(staged_slice.collector.spec),
-                    follows=follows,
-                )
-                for staged_slice in slices
-            ]
-
-    def context(self, spec: ResourceSpec, slice: Slice) -> SliceContext:
-        """A slice in this run."""
-        return SliceContext.of(self.runtime, self.cause, spec, slice)
-
-    def is_committed(self, context: SliceContext) -> bool:
-        """Whether the run's cause has committed the slice, after the rows that its requests name."""
-        own = self.committed_at(context)
-        parent = self._committed.get((context.spec.child_of or "", str(context.slice)))
-        return own is not None and (parent is None or parent <= own)
-
-    def committed_at(self, context: SliceContext) -> datetime | None:
-        """When the run's cause has committed the slice before. None: it has not."""
-        return self._committed.get((context.spec.name, str(context.slice)))
-
-    def slice_status(self, table_name: str, slice: Slice) -> SliceStatus:
-        """The status of a slice when this run first read the slices of its school."""
-        school_id = slice.school_id
-        if school_id not in self._statuses:
-            self._statuses[school_id] = slice_statuses(self.runtime.lake, school_id)
-        return slice_status(self._statuses[school_id], table_name, slice)
-
-    async def _load_changes(self, job: SliceJob, tally: Tally) -> list[Loaded]:
+    async def _load_changes(self, loader: Loader, tally: Tally) -> list[Loaded]:
         """Load the changes of a slice. Empty: all rows have to be read."""
-        [context] = job.contexts
-        status = self.slice_status(context.table.name, context.slice)
-        since = since_of(context, self.client, job.query, status)
+        [context] = self.contexts
+        status = loader.slice_status(context.table.name, context.slice)
+        since = since_of(context, loader.client, self.query, status)
         if since is None:
             return []
         with open_stage(staging_context(context)) as stage:
-            changes = await read_changes(context, self.client, replace(job.query, since=since), stage, tally)
+            query = replace(self.query, since=since)
+            changes = await read_changes(context, loader.client, query, stage, tally)
             if changes is None:
                 return []
             if not changes.has_changes:
                 return [confirm_slice(context, changes.account, changes.total)]
             reading = replace(
-                reading_of(context, stage.writer, changes.account),
-                incremental=changes.incremental,
-                alive_total=changes.total,
+                stage.reading(changes.account), incremental=changes.incremental, alive_total=changes.total
             )
-            async with self._commits:
-                return [await in_thread(commit_slice, context, reading, guard_of(context))]
+            return [await loader.in_turn(commit_slice, context, reading)]
 
-
-def _without_reading(context: SliceContext, job: SliceJob) -> Loaded:
-    match job.action:
-        case "skip":
-            return Loaded(context.spec, context.slice, "skipped", ALREADY_LOADED)
-        case "confirm":
-            return confirm_slice(context, Account(), None)
-        case _:
-            return fail_slice(context, job.message)
+    def _without_reading(self, context: SliceContext) -> Loaded:
+        match self.action:
+            case "skip":
+                return Loaded(context.spec, context.slice, "skipped", ALREADY_LOADED)
+            case "confirm":
+                return confirm_slice(context, Account(), None)
+            case _:
+                return fail_slice(context, self.message)
 
 
 def store_rows(context: SliceContext, rows: pa.Table) -> Loaded:
@@ -239,7 +114,7 @@ def store_rows(context: SliceContext, rows: pa.Table) -> Loaded:
     with open_stage(context) as stage:
         for batch in rows.to_batches():
             stage.write(batch)
-        return _commit_rows(stage, Account(received=rows.num_rows, server_total=None))
+        return commit_slice(context, stage.reading(Account(received=rows.num_rows, server_total=None)))
 
 
 def slice_of_query(spec: ResourceSpec, query: SliceQuery) -> Slice:
@@ -248,15 +123,104 @@ def slice_of_query(spec: ResourceSpec, query: SliceQuery) -> Slice:
     return slice_of(spec, query.school_id, query.semester_id)
 
 
-def _commit_rows(
-    stage: Stage, account: Account, requested: RequestedRows | None = None, *, follows: bool = False
-) -> Loaded:
-    context = stage.context
-    reading = replace(
-        reading_of(context, stage.writer, account),
-        retained=retained_rows(context, account.failed),
-        requested=requested,
-        follows=follows,
-        failures=failures(unit_in_words(context.spec), account.failed),
+@dataclass(frozen=True)
+class ReadChanges:
+    """Changes of a slice that are proven to be complete."""
+
+    account: Account
+    #: Rows by the platform's count.
+    total: int
+    #: Some of the changes are new to the lake.
+    has_changes: bool
+    #: The platform sent the changes only, and not all rows.
+    incremental: bool
+
+
+def since_of(
+    context: SliceContext, client: Client, query: SliceQuery, status: SliceStatus
+) -> datetime | None:
+    """The time since which the changes of a slice suffice. None: the slice is read in full."""
+    runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
+    if cause.full or spec.updated_since is None or status.complete_at is None:
+        return None
+    if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
+        spec.contract
+    ):
+        return None
+    # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
+    if not query.ids_with_rows.issubset(query.parents):
+        return None
+    [rows] = live_rows(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): status}).values()
+    return watermark(status, rows, runtime.incremental, cause.started_at, client.clock_skew)
+
+
+async def read_changes(
+    context: SliceContext, client: Client, query: SliceQuery, stage: Stage, tally: Tally
+) -> ReadChanges | None:
+    """Read the changes of a slice since `query.since` into its stage. None: the slice has to be read in full.
+
+    A filter that the platform rejects is not sent again by this client.
+
+    Raises:
+        Unauthorized: As reading in full would.
+    """
+    spec, slice = context.spec, context.slice
+    assert query.since is not None and spec.updated_since is not None
+    collector = Collector(_without_unsent_key(spec), str(slice), stage.write, context.runtime.listener)
+    account = collector.account
+    account.tally = tally
+    try:
+        total = await count(Reader(client, query.school_id, spec.scopes, tally), spec, query)
+        if total is None:
+            return None
+        await read_slice(client, query, [collector])
+    except Unauthorized:
+        raise
+    except CampusError:
+        client.capabilities.reject(spec.path, spec.updated_since)
+        return None
+    if account.failed or account.bad or not account.complete:
+        return None
+    preview = await in_thread(
+        preview_merge,
+        context.runtime.lake,
+        context.table,
+        slice,
+        stage.writer.finish().path,
+        query.since,
+        UPDATED_AT,
     )
-    return commit_slice(context, reading, guard_of(context))
+    account.server_total = total
+    return check_changes(account, preview, total, numbered=spec.numbered is not None)
+
+
+def check_changes(
+    account: Account, preview: MergePreview, total: int, *, numbered: bool
+) -> ReadChanges | None:
+    """Check changes that were read without a failure. None: they prove nothing.
+
+    Args:
+        total: Live rows by the platform's count.
+        numbered: The number of a row depends on rows that were not requested."""
+    if account.older:
+        # The platform ignores the filter. It sent all rows if the count agrees.
+        whole = not numbered and preview.sent_alive == total
+        return ReadChanges(account, total, has_changes=True, incremental=False) if whole else None
+    if preview.missing or preview.alive != total or (numbered and preview.changed):
+        return None
+    return ReadChanges(account, total, has_changes=preview.changed > 0, incremental=True)
+
+
+def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
+    """A numbered resource without the part of its key that rows may lack."""
+    if spec.numbered is None:
+        return spec
+    key = tuple(name for name in spec.primary_key if name != spec.unit_column)
+    return replace(spec, primary_key=key)
+
+
+def staging_context(context: SliceContext) -> SliceContext:
+    """The context to stage changes in. The rows of a numbered resource lack a part of their key."""
+    if context.spec.numbered is None:
+        return context
+    return replace(context, table=replace(context.table, nullable_key=context.table.primary_key))

@@ -23,7 +23,7 @@ from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
 from loading.connection.runtime import Runtime
 from loading.slices.stage import SliceContext
-from loading.tables import TABLES, slice_of
+from loading.tables import read_rows, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT
 from warehouse.load.logs.load_log import SliceStatus
@@ -60,9 +60,7 @@ def overlap_of(client: Client, runtime: Runtime) -> timedelta:
 
 def ended_semesters(lake: Lake, school_id: int, day: date) -> frozenset[int]:
     """The semesters of a school that have ended before a day, and are not current."""
-    rows = lake.read(
-        TABLES[SEMESTERS.name], slice_of(SEMESTERS, school_id), ["id", "is_current", "end_at"]
-    ).to_pylist()
+    rows = read_rows(lake, SEMESTERS, slice_of(SEMESTERS, school_id), ["id", "is_current", "end_at"])
     return frozenset(
         row["id"] for row in rows if not row["is_current"] and row["end_at"] and row["end_at"].date() < day
     )
@@ -189,6 +187,4 @@ def _changed_at(row: Mapping[str, Any]) -> datetime:
 def _rows(lake: Lake, spec: ResourceSpec, query: SliceQuery, *columns: str) -> list[dict[str, Any]]:
     """Some columns of a slice, tombstones included."""
     assert query.school_id is not None
-    slice = slice_of(spec, query.school_id, query.semester_id)
-    rows: list[dict[str, Any]] = lake.read(TABLES[spec.name], slice, columns, alive=False).to_pylist()
-    return rows
+    return read_rows(lake, spec, slice_of(spec, query.school_id, query.semester_id), columns, alive=False)

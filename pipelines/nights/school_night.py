@@ -14,7 +14,7 @@ from assets.shared.dagster_private import log_check
 from assets.shared.load_kind import Kind, is_halted, load_partitions
 from campus.http.events import Event
 from campus.registry import RESOURCES
-from loading.attendance.membership_changes import weeks_to_ask
+from loading.attendance.semester import weeks_to_ask
 from loading.connection.runtime import FULL_TAG, Runtime
 from loading.inputs import has_inputs
 from loading.partition_keys import school_of

@@ -8,12 +8,13 @@ from campus.attendance.plan import plan_classes
 from campus.http.client import Client
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
-from loading.attendance.loader import SemesterLoader
+from loading.attendance.loader import plan_jobs
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
 from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, SliceJob
+from loading.slices.load_slice import SliceJob
+from loading.slices.loader import Loader, load_one_by_one, side_by_side
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
 from warehouse.load.logs.load_log import now, slice_statuses
@@ -33,13 +34,12 @@ async def reread_sessions(
     have no slice and are left out."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
     statuses = slice_statuses(runtime.lake, school_id)
-    loaded = []
+    loader, loaded = Loader(runtime, client, cause, {}), list[Loaded]()
     for semester_id, calendar in timeline.calendars.items():
         inside = [session for session in sessions if calendar.first <= session.day <= calendar.last]
         if inside:
             plan = plan_classes(read_semester(runtime.lake, timeline, statuses, semester_id), inside)
-            loader = SemesterLoader(Loader(runtime, client, cause, {}), plan)
-            loaded += [week async for week, _ in loader.load()]
+            loaded += await load_one_by_one(loader, side_by_side([plan_jobs(loader, plan)]))
     return loaded
 
 
@@ -85,4 +85,4 @@ async def reread_bindings(
     loader = Loader(runtime, client, cause, {})
     requested = {spec: RequestedRows(spec.unit_column or "", sorted_ids)}
     context = loader.context(spec, slice_of(spec, school_id))
-    return await loader.load_slice(SliceJob((context,), query, requested=requested))
+    return await SliceJob((context,), query, requested=requested).load(loader)

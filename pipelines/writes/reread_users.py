@@ -9,7 +9,7 @@ from campus.registry import RESOURCES, ResourceSpec
 from loading.custom_fields import FIELDS, USERS, with_fields_of
 from loading.load_school import load_school
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader, failures_as_outcomes, staged
+from loading.slices.loader import Loader, failures_as_outcomes, staged
 from loading.tables import TABLES, slice_of
 from warehouse.load.slice_reading import RequestedRows
 from writeback.roster.fields import STUDENT, TEACHER

@@ -13,7 +13,7 @@ from campus.files.table_file import READERS, TableError, TableFile, named_file, 
 from campus.http.errors import CampusError, PlatformUnavailable
 from loading.connection.runtime import Runtime
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader
+from loading.slices.loader import Loader
 from pipelines.settings.settings import Settings
 from pipelines.writes.plan_sheets import write_plan_sheets
 from pipelines.writes.reread import cause_of_writing

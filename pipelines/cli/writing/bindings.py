@@ -10,7 +10,7 @@ from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from loading.load_school import load_school
 from loading.slices.commit import Loaded
-from loading.slices.load_slice import Loader
+from loading.slices.loader import Loader
 from pipelines.cli.terminal.display import print_line, show
 from pipelines.cli.writing.command import run_writing
 from pipelines.settings.settings import Settings

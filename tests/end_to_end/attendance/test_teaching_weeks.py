@@ -34,7 +34,7 @@ def clock() -> Iterator[None]:
     """Our clock shows the platform's date."""
     with ExitStack() as stack:
         for place in (
-            "loading.discovery.semesters",
+            "loading.discovery.schools",
             "loading.attendance.weeks",
             "pipelines.cli.doctor.schools",
         ):
@@ -128,7 +128,7 @@ def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., W
     assert timeline.calendars[SEMESTER].other_rules == ("next_monday", "sunday"), "they differ on Sundays"
     for days, day in ((2, 17), (1, 18)):
         world.platform.let_days_pass(days)
-        with patch("loading.discovery.semesters.now", lambda day=day: datetime(2024, 11, day, 20)):
+        with patch("loading.discovery.schools.now", lambda day=day: datetime(2024, 11, day, 20)):
             world.discover()
         timeline = timeline_of(world.lake, SCHOOL, attendance_settings(world.settings))
         calendar = timeline.calendars[SEMESTER]

@@ -1,5 +1,6 @@
 """Talks and measures from a school's own file to the lake, by the job of a night."""
 
+import asyncio
 import datetime as dt
 import os
 import re
@@ -13,8 +14,9 @@ import openpyxl
 import pytest
 
 from campus.files.table_file import TableError
-from loading.inputs import load_school_inputs, read_inputs
-from loading.slices.commit import in_words
+from loading.inputs import plan_inputs, read_inputs
+from loading.slices.commit import Loaded, in_words
+from loading.slices.loader import load_planned
 from tests.kits.programs.command_line import campus
 from tests.kits.worlds.world import World
 from warehouse.lake.delta import Lake
@@ -78,8 +80,12 @@ def problem(world: World, *, accept_vanished: bool = False) -> str:
     runtime, _ = world.opened_as_is()
     runtime = replace(runtime, guard=replace(runtime.guard, allowed=accept_vanished))
     cause = Cause(f"load-{next(world.numbers)}", "run", now())
-    ends = [load_school_inputs(runtime, cause, school) for school in (SCHOOL, OTHER)]
-    return in_words([end for end in ends if end is not None and end.status == "failed"])
+    schools = {SCHOOL: (), OTHER: ()}
+    reported: list[Loaded] = []
+    load = load_planned(runtime, cause, plan_inputs, schools, reported.append, schools=schools, scopes=None)
+    ends = asyncio.run(load).loaded
+    assert ends == reported
+    return in_words([end for end in ends if end.status == "failed"])
 
 
 def test_csv_of_a_chinese_spreadsheet_program_loads(home: World) -> None:

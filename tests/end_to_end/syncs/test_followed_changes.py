@@ -12,7 +12,8 @@ import pytest
 from campus.plan.units import SliceQuery
 from loading import load_school
 from loading.freshness import freshness_rows
-from loading.slices.load_slice import Loader, SliceJob
+from loading.slices.load_slice import SliceJob
+from loading.slices.loader import Loader
 from pipelines.settings.options import AttendanceOptions
 from tests.kits.truth.attendance_truth import held, truth
 from tests.kits.worlds.world import Load, World, differences
@@ -203,18 +204,18 @@ def test_change_between_classes_and_members_is_followed(
     world = make_world("two_semesters", clock_ahead=ahead)
     assert night(world, select=BASE).problems == []
     hand = Hand(world)
-    load = Loader.load_slice
+    load = SliceJob.load
 
-    async def changed(loader: Loader, job: SliceJob) -> Any:
+    async def changed(job: SliceJob, loader: Loader) -> Any:
         slices = [(context.spec.name, context.slice.semester_id) for context in job.contexts]
         if slices == [("class_members", OVER)]:
             first, second, *_ = hand.classes(OVER)
             hand.join(first, world.platform.insert("students", SCHOOL, name="新同学")["key"])
             hand.leave(hand.members[second][0], for_good=True)
-        return await load(loader, job)
+        return await load(job, loader)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loader, "load_slice", changed)
+        patch.setattr(SliceJob, "load", changed)
         assert night(world, select=BASE, full=True).problems == []
     assert differences(world, ["classes", "class_members"]) == {}
     assert night(world, select=BASE).problems == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loading.attendance.loader import in_spans
+from loading.attendance.weeks import in_spans
 
 
 @pytest.mark.parametrize(

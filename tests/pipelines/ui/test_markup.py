@@ -135,7 +135,7 @@ def test_text_stays_in_its_cell(words: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_of_partitions_are_text(name: str) -> None:
     names = Names({101: name}, {(101, 20): name}, {})
-    table = partitions_table({101: [20]}, {}, names)
+    table = partitions_table(["101:20"], [], names)
     assert_plain(str(table.value))
     assert content(str(table.value)).count(shown(name)) >= 2
 

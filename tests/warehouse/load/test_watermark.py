@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campus.account import Account
-from loading.slices.read_changes import check_changes
+from loading.slices.load_slice import check_changes
 from warehouse.load.logs.load_log import SliceStatus
 from warehouse.load.watermark import Incremental, LiveRows, MergePreview, watermark
 

@@ -8,10 +8,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from assets.loads import LOADS
 from campus.http.events import Event
 from pipelines.cli.actions.load import NEXT, print_next_steps
 from pipelines.cli.terminal import progress as module
-from pipelines.cli.terminal.progress import Progress, progress
+from pipelines.cli.terminal.progress import SHARES, Progress, progress
 from pipelines.definitions import load_definitions
 from pipelines.nights.sync import load
 from pipelines.resources import open_runtime
@@ -90,6 +91,11 @@ def test_what_is_not_known_yet_is_not_said(clock: list[float]) -> None:
     tracker.listen(read("terms", "101", 3))
     text = "\n".join(shown(tracker))
     assert "left" not in text and "rows/s not known yet" in text
+
+
+def test_each_load_from_the_platform_has_a_share() -> None:
+    assert SHARES.keys() == {load.name for load in LOADS if not load.is_local}
+    assert sum(SHARES.values()) == 100
 
 
 def test_sync_reports_schools_and_steps(make_world: Callable[..., World]) -> None:

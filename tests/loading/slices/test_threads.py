@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from loading.threads import in_thread
+from loading.slices.loader import in_thread
 from tests.kits.waiting import settle
 
 
