@@ -66,9 +66,11 @@ def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinit
         shards: With shards, each shard has a file, and is a partition."""
     project = read_project(compiled())
     models = [_model_spec(model) for model in project.models]
+    inputs = {name for model in project.models for name in model.inputs}
     published = dg.AssetSpec(
         PUBLISHED,
-        deps=[spec.key for spec in models],
+        # Dagster reads the last event of each dependency: the models that no other model reads are enough.
+        deps=[_key(model.name) for model in project.models if model.name not in inputs],
         group_name="published",
         description="campus.duckdb, which analysts open. Replaced as a whole once every check has passed.",
         kinds={"duckdb"},
@@ -218,7 +220,13 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Eve
     if closed is not None:
         changed |= build_frozen(closed.lake, tables, closed.semesters, closed.build)
     made = build_models(
-        build, project, changed, TABLES.values(), ENDPOINTS, frozen=closed.build if closed else None
+        build,
+        project,
+        changed,
+        TABLES.values(),
+        ENDPOINTS,
+        previous=target.previous,
+        frozen=closed.build if closed else None,
     )
     partition = context.partition_key if context.has_partition_key else None
     rebuilt, problems, reported = False, list[str](), set[dg.AssetKey]()
