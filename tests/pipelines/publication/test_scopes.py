@@ -1,7 +1,9 @@
 """Models that are made for changed schools and semesters only, beside models that are made whole."""
 
+import os
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.model_runner import Built, run
 from warehouse.publish.models.sql_functions import register_functions
 from warehouse.publish.publish import FILE
+from warehouse.publish.whole_build import CHECK, MARKER, SECONDS_BETWEEN_WHOLE_BUILDS
 
 SCHOOL, TWIN = 101, 901
 #: Of a thousand rows, so many lie in another semester than the platform says.
@@ -41,11 +44,17 @@ BY_SCHOOL = [
 
 
 @pytest.fixture(scope="module")
-def published(make_world: Callable[..., World]) -> Path:
-    """The published file of two schools with two semesters."""
-    world = make_world("demo", schools=2, students=40, semesters=2)
-    assert world.load(select=None).problems == []
-    assert world.publish().problem is None
+def world(make_world: Callable[..., World]) -> World:
+    """Two schools with two semesters, published."""
+    made = make_world("demo", schools=2, students=40, semesters=2)
+    assert made.load(select=None).problems == []
+    assert made.publish().problem is None
+    return made
+
+
+@pytest.fixture(scope="module")
+def published(world: World) -> Path:
+    """The published file."""
     return world.home / FILE
 
 
@@ -206,3 +215,30 @@ def change(con: duckdb.DuckDBPyConnection, chance: random.Random) -> str:
         column = chance.choice(plain)
         con.execute(f'UPDATE {name} SET "{column}" = (SELECT max("{column}") FROM {name}) WHERE {few}')
     return name
+
+
+def check_of_whole_build(file: Path) -> list[tuple[object, ...]]:
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        query = "SELECT status, message FROM quality.check_results WHERE name = ?"
+        return con.execute(query, [CHECK]).fetchall()
+
+
+@pytest.mark.slow
+def test_a_weekly_build_from_nothing_finds_and_mends_a_wrong_row(world: World) -> None:
+    """The fault: a row of the published file that no build of today would make."""
+    file, marker = world.home / FILE, world.home / "build" / MARKER
+    file.chmod(0o600)
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE marts.grade_distribution SET mean = mean + 1 WHERE school_id = 102")
+    [teacher, other] = [entry["key"] for entry in world.platform.rows("teachers", 101)][:2]
+    world.platform.update("teachers", teacher, name="a change that the mart does not read")
+    assert world.load(select=None).problems == [] and world.publish().problem is None
+    assert check_of_whole_build(file) == [], "the last build from nothing was today"
+    os.utime(marker, (0, time.time() - SECONDS_BETWEEN_WHOLE_BUILDS))
+    for status in ("warn", "pass"):
+        world.platform.update("teachers", other, name=f"another, before it {status}es")
+        assert world.load(select=None).problems == [] and world.publish().problem is None
+        [(stored, message)] = check_of_whole_build(file)
+        assert stored == status, message
+        assert message is None or "in marts.grade_distribution; " in str(message)
+        os.utime(marker, (0, time.time() - SECONDS_BETWEEN_WHOLE_BUILDS))
