@@ -1,13 +1,13 @@
 """The definitions of the project for Dagster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from assets.loads import BASE_DATA, LOADS
 from assets.maintenance import lake_maintenance
-from assets.publication.models import model_assets, quality_sources
+from assets.publication.models import PUBLISHED, model_assets, quality_sources
 from assets.publication.shards import district_asset, tables_asset
 from assets.schools import discovery
 from assets.shared.dagster_private import AssetJob, print_warnings_only
@@ -47,19 +47,27 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
         )
         for load in LOADS
     ]
-    campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
         assets=[discovery, *(load.assets for load in LOADS), lake_maintenance],
         jobs=[discover, school_night(), *jobs, _MAINTAIN],
         schedules=[nightly(settings, discover)],
         sensors=[loads_after_discovery(settings, discover.name)],
-        resources={"campus": campus},
+        resources=_resources(settings, runtime),
         executor=run_executor(settings),
     )
 
 
-def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
-    """The definitions that load the lake, and that build and publish the warehouse.
+def publication_definitions(settings: Settings, runtime: Runtime) -> dg.Definitions:
+    """The definitions that build and publish the warehouse, for runs in this process.
+
+    Raises warehouse.publish.models.dbt_project.ModelsBroken where the dbt project cannot be compiled."""
+    publication, _ = _publication(settings)
+    run = dg.Definitions(resources=_resources(settings, runtime), executor=run_executor(settings))
+    return dg.Definitions.merge(publication, run)
+
+
+def build_definitions(settings: Settings) -> dg.Definitions:
+    """All definitions.
 
     Raises warehouse.publish.models.dbt_project.ModelsBroken where the dbt project cannot be compiled."""
     # A sync without changes to build needs none of these imports.
@@ -74,7 +82,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     pushes = push_definitions(settings, (SCHOOL_NIGHT, BASE_DATA), None if settings.shards else publish)
     morning = morning_definitions(settings)
     writes = writes_definitions(settings)
-    loads = load_definitions(settings, runtime)
+    loads = load_definitions(settings)
     has_workers = settings.broker_url is not None or settings.kubernetes
     workers = _worker_definitions() if has_workers else dg.Definitions()
     merged = dg.Definitions.merge(loads, publication, exports, mails, pushes, morning, writes, workers)
@@ -104,16 +112,22 @@ def _worker_definitions() -> dg.Definitions:
     return dg.Definitions(sensors=[runs_without_a_worker()])
 
 
+def _resources(settings: Settings, runtime: Runtime | None) -> Mapping[str, dg.ResourceDefinition]:
+    campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
+    return {"campus": campus}
+
+
 def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     """The definitions that build and publish, and their job: of all schools, or of one shard a run."""
     build, shards = build_of(settings), settings.shards
     models, sources = model_assets(build, shards), quality_sources()
-    # Without checks: the step runs the checks of the models that it builds; planning all would take seconds.
-    model_selection = dg.AssetSelection.assets(models).without_checks()
+    # Without models and checks: the step makes and checks those whose inputs have changed, and logs them.
+    # Planning all would take seconds.
+    published = dg.AssetSelection.assets(PUBLISHED).without_checks()
     if shards is None:
         publish = dg.define_asset_job(
             PUBLISH,
-            model_selection,
+            published,
             description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
             tags=FOR_BUILDS,
         )
@@ -121,7 +135,7 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
         return dg.Definitions(assets=[models, *sources], jobs=[publish], sensors=[sensor]), publish
     publish = dg.define_asset_job(
         PUBLISH,
-        model_selection,
+        published,
         description="Build the models of a shard from the lake as it is, check them, and publish its file.",
         tags=FOR_BUILDS,
     )

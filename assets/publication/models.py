@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import dagster as dg
 
@@ -19,6 +19,7 @@ from campus.http.events import Event
 from loading.attendance.weeks import AttendanceSettings
 from loading.connection.runtime import Runtime
 from loading.tables import ENDPOINTS, TABLES
+from warehouse.files import workspace
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.writer import standing_rows
 from warehouse.publish.audiences import audiences_are_published, publish_audiences
@@ -33,12 +34,13 @@ from warehouse.publish.fill import (
     differences,
 )
 from warehouse.publish.frozen import MixedSemesters
-from warehouse.publish.models.compiled_models import Check, Model, read_project
+from warehouse.publish.models.compiled_models import Check, Model, Project, read_project
 from warehouse.publish.models.dbt_project import Build, alone, compiled
 from warehouse.publish.models.model_runner import Built, Checked, run_check
 from warehouse.publish.models.thresholds import ThresholdsWrong
 from warehouse.publish.publish import FILE, hold_open, prove, publish
 from warehouse.publish.published_levels import log_levels, unlogged_levels
+from warehouse.publish.whole_build import compare, is_whole_build_due, note_whole_build
 from warehouse.published.audiences import Audience
 from warehouse.published.problem import note_audiences, note_problem
 from warehouse.published.reading import opened
@@ -66,9 +68,11 @@ def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinit
         shards: With shards, each shard has a file, and is a partition."""
     project = read_project(compiled())
     models = [_model_spec(model) for model in project.models]
+    inputs = {name for model in project.models for name in model.inputs}
     published = dg.AssetSpec(
         PUBLISHED,
-        deps=[spec.key for spec in models],
+        # Dagster reads the last event of each dependency: the models that no other model reads are enough.
+        deps=[_key(model.name) for model in project.models if model.name not in inputs],
         group_name="published",
         description="campus.duckdb, which analysts open. Replaced as a whole once every check has passed.",
         kinds={"duckdb"},
@@ -218,7 +222,13 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Eve
     if closed is not None:
         changed |= build_frozen(closed.lake, tables, closed.semesters, closed.build)
     made = build_models(
-        build, project, changed, TABLES.values(), ENDPOINTS, frozen=closed.build if closed else None
+        build,
+        project,
+        changed,
+        TABLES.values(),
+        ENDPOINTS,
+        previous=target.previous,
+        frozen=closed.build if closed else None,
     )
     partition = context.partition_key if context.has_partition_key else None
     rebuilt, problems, reported = False, list[str](), set[dg.AssetKey]()
@@ -228,20 +238,18 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Eve
     for number, done in enumerate(list(made) if closed else made, 1):
         if target.listener:
             target.listener(Event("progress", resource="models and checks", done=number, total=total))
-        if isinstance(done, Built):
+        if problem := _problem(done):
+            problems.append(problem)
+        if isinstance(done, Checked):
+            yield from _report_check(context, done)
+        else:
             rebuilt = rebuilt or done.changed
             if done.problem is None:
                 context.log_event(_materialized(done, partition))
                 reported.add(_key(done.model.name))
-            else:
-                problems.append(f"{done.model.name}: {done.problem}")
-        else:
-            yield from _report_check(context, done)
-            if done.forbids:
-                problems.append(f"{done.check.name}: {done.message}")
-    target.note_problem("; ".join(problems))
     if problems:
-        raise dg.Failure(f"{target.nothing_published}: {'; '.join(problems)}", allow_retries=False)
+        _refuse(target, problems)
+    target.note_problem("")
     if target.previous and not rebuilt and changed <= OF_EVERY_SYNC:
         build.file.unlink()
         target.note_unchanged()
@@ -249,6 +257,8 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Eve
         yield from _report_unchanged(context, reported, partition)
         _publish_audiences(context, target)
         return
+    if closed is None:
+        _compare_with_whole_build(context, target, project)
     levels = unlogged_levels(build.file)
     metadata = target.publish()
     if PUBLISHED in context.selected_asset_keys:
@@ -258,6 +268,38 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Eve
     yield from _report_unchanged(context, {*reported, PUBLISHED}, partition)
     log_levels(context.resources.campus.lake, levels)
     _publish_audiences(context, target)
+
+
+def _compare_with_whole_build(context: dg.AssetExecutionContext, target: Target, project: Project) -> None:
+    """Once a week, put a file that was built from nothing in the place of the build's file, and warn where
+    the two differ. Raises dg.Failure where the models cannot be built from nothing."""
+    build, (tables, options) = target.build, target.inputs
+    if target.previous is not None:
+        if not is_whole_build_due(build):
+            return
+        with workspace(build.file.parent) as scratch:
+            whole = replace(build, home=scratch)
+            changed = build_raw(target.lake, tables, whole.file, **options)
+            made = list(build_models(whole, project, changed, TABLES.values(), ENDPOINTS))
+            if problems := [problem for done in made if (problem := _problem(done))]:
+                _refuse(target, problems)
+            models = [model.name for model in project.models if model.kind == "table"]
+            if message := compare(build, whole.file, models):
+                context.log.warning(message)
+            whole.file.replace(build.file)
+    note_whole_build(build)
+
+
+def _problem(done: Built | Checked) -> str | None:
+    """Why a file must not be published; None: nothing is wrong."""
+    if isinstance(done, Built):
+        return None if done.problem is None else f"{done.model.name}: {done.problem}"
+    return f"{done.check.name}: {done.message}" if done.forbids else None
+
+
+def _refuse(target: Target, problems: Sequence[str]) -> NoReturn:
+    target.note_problem("; ".join(problems))
+    raise dg.Failure(f"{target.nothing_published}: {'; '.join(problems)}", allow_retries=False)
 
 
 def _report_unchanged(

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
 from loading.tables import TABLES
-from pipelines.definitions import build_definitions
+from pipelines.definitions import publication_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.publication.due_shards import shards_to_build
 from pipelines.resources import runtime_without_platform
@@ -201,7 +201,7 @@ def measured(command: Sequence[str]) -> str:
 def run_job(shard: str) -> None:
     """Run a worker's job for a shard in this process; for district.duckdb if `shard` is empty."""
     settings = load_settings()
-    definitions = build_definitions(settings, runtime_without_platform(settings))
+    definitions = publication_definitions(settings, runtime_without_platform(settings))
     job = definitions.resolve_job_def(PUBLISH if shard else DISTRICT_JOB)
     with open_instance(settings) as instance:
         job.execute_in_process(instance=instance, partition_key=shard or None)

@@ -17,7 +17,7 @@ from warehouse.forgetting import forgotten
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
 from warehouse.lake.logs.tables import LOGS, STANDINGS
-from warehouse.publish.models.dbt_project import PROJECT, fingerprint
+from warehouse.publish.build import models_digest
 
 #: At the lake's root: the version and the platform of the lake, and a file to test conditional puts.
 NOTE, TRIAL = "campus.json", "campus.trial"
@@ -117,7 +117,7 @@ def _tables() -> tuple[Any, ...]:
 
 def _current_note(settings: Settings) -> dict[str, Any]:
     """The note of a lake that is ready for this version and these settings. Any change of the code counts."""
-    state = hashlib.sha256(fingerprint(PROJECT.parent).encode())
+    state = hashlib.sha256(models_digest().encode())
     for table in _tables():
         state.update(f"{table.name} {table.slice_columns} {table.lake_schema.to_string()}".encode())
     # A lake inside a home has the platform of the home (`claim_home`).

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from warehouse.identifiers import literal
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import Table
-from warehouse.publish.dictionary import record_dictionary
+from warehouse.publish.dictionary import CATALOG, record_dictionary
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.lineage import record_lineage
 from warehouse.publish.metrics import record_metrics
-from warehouse.publish.models.compiled_models import Project, read_project
+from warehouse.publish.models.compiled_models import DATABASE, Project, read_project
 from warehouse.publish.models.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.models.model_runner import Built, Checked, run
 from warehouse.publish.models.thresholds import read_own, version, with_own
 from warehouse.publish.publish import ANEW, made_by, record_checks
 from warehouse.publish.relations import record_relations
 from warehouse.published.shards import Published, read_manifest
+
+#: What the tables of the platform look like, and what they are called.
+CONTRACTS = [PROJECT.parents[1] / "campus" / folder for folder in ("contracts", "registry")]
+
+#: Of DuckDB, for the file that a build is compared with.
+MEMORY_MB_TO_COMPARE = 256
 
 
 def project_of(build: Build) -> Project:
@@ -38,31 +45,37 @@ def build_models(
     changed: Iterable[str],
     tables: Iterable[Table],
     endpoints: Mapping[str, str],
+    previous: Path | None = None,
     frozen: FrozenBuild | None = None,
 ) -> Iterator[Built | Checked]:
     """Run the models and checks on the file of `build`, and record what the file says of itself.
 
     Yields each model and check when it is done. `changed`: as `fill.build_raw` returns it. `tables` and
-    `endpoints` are for the dictionary. `frozen`: the file of its closed semesters.
+    `endpoints` are for the dictionary. `previous`: the published file that the build started from. `frozen`:
+    the file of its closed semesters.
 
     Raises ModelsBroken, MixedSemesters."""
-    con = connect(build.file, scratch=build.file.parent / "spill")
-    with closing(con):
+    spill = build.file.parent / "spill"
+    with (
+        closing(connect(build.file, scratch=spill)) as con,
+        nullcontext() if previous is None else opened_as_built(previous, spill) as before,
+    ):
         con.execute(f"SET threads = {build.threads}")
         con.execute(f"SET memory_limit = '{build.memory_limit}'")
         # Tables have no order, and preserving it would cost memory at tens of millions of rows.
         con.execute("SET preserve_insertion_order = false")
         done = []
-        for outcome in run(con, project, changed, frozen=frozen):
+        for outcome in run(con, project, changed, previous=before, frozen=frozen):
             done.append(outcome)
             yield outcome
         if frozen is not None:
             frozen.detach(con)
         record_checks(con, filter(None, map(_result, done)))
         record_relations(con, compiled())
-        record_lineage(con, tables, endpoints)
-        record_metrics(con)
-        record_dictionary(con, compiled(), tables, endpoints)
+        if before is None or _catalog(con) != _catalog(before):
+            record_lineage(con, tables, endpoints)
+            record_metrics(con)
+            record_dictionary(con, compiled(), tables, endpoints)
 
 
 def models_version(home: Path) -> str:
@@ -72,8 +85,9 @@ def models_version(home: Path) -> str:
 
 
 def models_digest() -> str:
-    """A digest of the models and the code around them: two checkouts of a release may differ."""
-    return fingerprint(PROJECT.parent)
+    """A digest of the models, the code around them and the contracts of their tables: two checkouts of a
+    release may differ."""
+    return fingerprint(PROJECT.parent, *CONTRACTS)
 
 
 def carried_by(published: Path, version: str) -> Path | None:
@@ -110,6 +124,22 @@ def is_loose(file: Path) -> bool:
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [(used, free)] = con.execute("SELECT used_blocks, free_blocks FROM pragma_database_size()").fetchall()
     return bool(free > used)
+
+
+@contextmanager
+def opened_as_built(file: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a published file by the name that its views have for it, whatever the file is called."""
+    with closing(connect(scratch=scratch, memory_mb=MEMORY_MB_TO_COMPARE)) as con:
+        con.execute(f"ATTACH {literal(str(file))} AS {DATABASE} (READ_ONLY)")
+        con.execute(f"USE {DATABASE}")
+        yield con
+
+
+def _catalog(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """A version of the tables and columns of a file, with their types and comments."""
+    query = f"SELECT count(*), sum(hash(entry)) FROM ({CATALOG}) AS entry"
+    [(entries, hashes)] = con.execute(query).fetchall()
+    return int(entries), int(hashes)
 
 
 def _result(done: Built | Checked) -> dict[str, Any] | None:

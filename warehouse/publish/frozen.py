@@ -19,7 +19,7 @@ import duckdb
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.sql import transaction
-from warehouse.publish.models.compiled_models import Check, Model, Narrowed, Project
+from warehouse.publish.models.compiled_models import DATABASE, Check, Model, Narrowed, Project, compiled_name
 from warehouse.publish.models.dbt_project import ModelsBroken
 from warehouse.published.union import DIVIDED as DIVIDED_THERE
 
@@ -31,8 +31,8 @@ DIVIDED = ("attendance_records", "attendance_sessions", "scores")
 TABLES = frozenset({*(f"raw.{name}" for name in DIVIDED), "quality.slices"})
 #: The table of the frozen file that lists its semesters, by the ids of the models.
 SEMESTERS = "closed_semesters"
-#: The names of a build's two databases; the compiled SQL uses the first.
-SHARD, FROZEN = "campus", "frozen"
+#: The database beside the build's own.
+FROZEN = "frozen"
 
 
 class MixedSemesters(Exception):
@@ -71,7 +71,7 @@ class Divided:
         if model.by_semester is not None:
             reads = model.by_semester.items()
             of_both = {
-                name: replace(part, rows=self._whole(_place(SHARD, name), [name])) for name, part in reads
+                name: replace(part, rows=self._whole(compiled_name(name), [name])) for name, part in reads
             }
             return replace(model, by_semester=of_both)
         return replace(model, sql=self._whole(model.sql, model.inputs))
@@ -82,11 +82,11 @@ class Divided:
     def _whole(self, sql: str, inputs: Iterable[str]) -> str:
         for name in inputs:
             if name in self.tables:
-                both = " UNION ALL ".join(f"FROM {_place(database, name)}" for database in (SHARD, FROZEN))
-                sql = sql.replace(_place(SHARD, name), f"({both})")
+                both = f"FROM {compiled_name(name)} UNION ALL FROM {compiled_name(name, FROZEN)}"
+                sql = sql.replace(compiled_name(name), f"({both})")
             elif name in self._views:
                 view = self._models[name]
-                sql = sql.replace(_place(SHARD, name), f"({self._whole(view.sql, view.inputs)}\n)")
+                sql = sql.replace(compiled_name(name), f"({self._whole(view.sql, view.inputs)}\n)")
         return sql
 
     def includes(self, model: Model) -> bool:
@@ -101,7 +101,7 @@ class Divided:
         assert model.frozen is not None
         for name in inputs:
             if name in self.tables:
-                made_of = _place(FROZEN, name)
+                made_of = compiled_name(name, FROZEN)
             elif name in self._views:
                 view = self._models[name]
                 made_of = f"({self._closed(view.sql, view.inputs, model)}\n)"
@@ -109,7 +109,7 @@ class Divided:
                 made_of = f"({narrowed(name, model.frozen.reads[name])})"
             else:
                 raise ModelsBroken(f"{model.name}: meta.frozen.reads does not name {name}")
-            sql = sql.replace(_place(SHARD, name), made_of)
+            sql = sql.replace(compiled_name(name), made_of)
         return sql
 
     def divided_inputs(self, model: Model) -> list[str]:
@@ -120,7 +120,7 @@ class Divided:
 
 def narrowed(name: str, to: Narrowed) -> str:
     """The query for the rows and columns of a table that closed semesters read."""
-    query = f"SELECT {listed(to.columns)} FROM {_place(SHARD, name)}"
+    query = f"SELECT {listed(to.columns)} FROM {compiled_name(name)}"
     if "semester_id" in to.columns:
         query += f" SEMI JOIN {FROZEN}.quality.{SEMESTERS} USING (school_id, semester_id)"
     return f"{query} WHERE {to.condition}" if to.condition else query
@@ -195,9 +195,8 @@ class Freezer:
             if model.frozen is not None:
                 columns = listed([column.name for column in model.columns])
                 self.con.execute(f"CREATE SCHEMA IF NOT EXISTS {FROZEN}.{quoted(model.schema)}")
-                self.con.execute(
-                    f"CREATE OR REPLACE TABLE {_place(FROZEN, model.name)} AS SELECT {columns} FROM ({sql})"
-                )
+                table = compiled_name(model.name, FROZEN)
+                self.con.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {columns} FROM ({sql})")
             self.con.execute(f"DELETE FROM {FROZEN}.{DIVIDED_THERE} WHERE name = ?", [model.name])
             self.con.execute(f"INSERT INTO {FROZEN}.{DIVIDED_THERE} VALUES (?, ?)", [model.name, state])
         self._states[model.name] = state
@@ -215,13 +214,13 @@ class Freezer:
 
     def rows(self, model: Model) -> int:
         """The number of a divided model's rows in the file."""
-        [(rows,)] = self.con.execute(f"SELECT count(*) FROM {_place(FROZEN, model.name)}").fetchall()
+        [(rows,)] = self.con.execute(f"SELECT count(*) FROM {compiled_name(model.name, FROZEN)}").fetchall()
         return int(rows)
 
     def check_apart(self, model: Model) -> None:
         """Raises MixedSemesters if a divided model has rows that belong in the other file."""
         assert model.frozen is not None
-        shard, frozen = (_place(database, model.name) for database in (SHARD, FROZEN))
+        shard, frozen = (compiled_name(model.name, database) for database in (DATABASE, FROZEN))
         semesters = f"{FROZEN}.quality.{SEMESTERS}"
         queries = [
             f"SELECT school_id FROM (SELECT DISTINCT school_id, semester_id FROM {shard}) "
@@ -237,9 +236,3 @@ class Freezer:
         mixed = {school for query in queries for (school,) in self.con.execute(query).fetchall()}
         if mixed:
             raise MixedSemesters(model.name, mixed)
-
-
-def _place(database: str, name: str) -> str:
-    """`schema.table` in a database, quoted as dbt does."""
-    schema, _, table = name.partition(".")
-    return f'"{database}"."{schema}"."{table}"'

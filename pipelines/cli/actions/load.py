@@ -18,7 +18,7 @@ from pipelines.cli.command_session import session
 from pipelines.cli.terminal.display import USAGE, complain, fail, print_error, print_line
 from pipelines.cli.terminal.progress import progress
 from pipelines.cli.terminal.verdict import verdict
-from pipelines.definitions import build_definitions, load_definitions
+from pipelines.definitions import load_definitions, publication_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.nights.sync import JobEnd, SelectionError, build, build_shards, load, maintain, new_sync_id
 from pipelines.notices.automation import show_status
@@ -239,7 +239,7 @@ def _build(settings: Settings, tags: Mapping[str, str] | None, lake: Lake | None
     listener(Event("step", PUBLICATION, total=1))
     with open_instance(settings) as instance:
         runtime = runtime_without_platform(settings, listener)
-        end = build(build_definitions(settings, runtime), instance, tags)
+        end = build(publication_definitions(settings, runtime), instance, tags)
     if end.problem is None:
         listener(Event("step", PUBLICATION, done=1))
     end = _with_storage(end, settings)
@@ -257,7 +257,7 @@ def _build_shards(settings: Settings, shards: Shards, lake: Lake, tags: Mapping[
         if not due and not is_stale(shards, read_manifest(shards)):
             print_line(NONE_CHANGED)
             return 0
-        definitions = build_definitions(settings, runtime_without_platform(settings))
+        definitions = publication_definitions(settings, runtime_without_platform(settings))
         ends: list[JobEnd] = []
         for end in build_shards(definitions, instance, due, tags):
             end = _with_storage(end, settings)

@@ -24,7 +24,7 @@ from pipelines.thresholds.decisions import NOTE as DECISION_NOTE
 from pipelines.thresholds.decisions import decision_rows, decision_title
 from warehouse.files import workspace
 from warehouse.lake.sql import connect
-from warehouse.publish.build import models_version, of_another_version, versions_of
+from warehouse.publish.build import models_version, of_another_version, opened_as_built, versions_of
 from warehouse.publish.frozen import FILE as FROZEN_FILE
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.models.compiled_models import Project, read_project
@@ -98,9 +98,9 @@ def _show_part(
     frozen = FrozenBuild(part.frozen, trial.with_name(FROZEN_FILE)) if part.frozen else None
     with (
         closing(connect(trial, scratch=trial.parent / "spill")) as rebuilt,
-        closing(duckdb.connect(str(part.file), read_only=True)) as published,
+        opened_as_built(part.file, trial.parent / "spill") as published,
     ):
-        if problem := _rebuild(rebuilt, project, frozen):
+        if problem := _rebuild(rebuilt, published, project, frozen):
             return problem
         for school_id in part.schools:
             _show(school_id, names[school_id], published, rebuilt)
@@ -108,9 +108,14 @@ def _show_part(
     return None
 
 
-def _rebuild(con: duckdb.DuckDBPyConnection, project: Project, frozen: FrozenBuild | None) -> str | None:
+def _rebuild(
+    con: duckdb.DuckDBPyConnection,
+    published: duckdb.DuckDBPyConnection,
+    project: Project,
+    frozen: FrozenBuild | None,
+) -> str | None:
     """Rebuild the models that use seeds. Returns a problem, or None."""
-    for done in run(con, project, (), seeds_anew=True, frozen=frozen):
+    for done in run(con, project, (), seeds_anew=True, previous=published, frozen=frozen):
         if isinstance(done, Built) and done.problem:
             return f"{done.model.name}: {done.problem}"
         if isinstance(done, Checked) and done.forbids:

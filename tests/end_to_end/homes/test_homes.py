@@ -27,7 +27,7 @@ from loading.tables import TABLES
 from pipelines.backup import BackupError, back_up, backups, restore
 from pipelines.cli.actions.load import run_load
 from pipelines.cli.main import main
-from pipelines.definitions import build_definitions
+from pipelines.definitions import publication_definitions
 from pipelines.lake.opening import lake_of
 from pipelines.nights.sync import build
 from pipelines.resources import runtime_without_platform
@@ -78,7 +78,7 @@ def homes(new_home: Callable[[], Path]) -> Iterator[Homes]:
         made = Homes(platform, settings_for(home, platform), environment)
         environment.delenv("DAGSTER_HOME")
         assert run_load(made.upgraded).status == 0
-        definitions = build_definitions(made.upgraded, runtime_without_platform(made.upgraded))
+        definitions = publication_definitions(made.upgraded, runtime_without_platform(made.upgraded))
         with instance_at(home) as instance:
             assert build(definitions, instance).published
         yield made

@@ -15,8 +15,8 @@ from exports.export import Failed, Options, Written, export
 from exports.source import Origin, School
 from exports.spreadsheet.sheets import Column, Sheet, Words, Workbook
 from exports.spreadsheet.writer import write_workbook
+from warehouse.publish.build import models_digest
 from warehouse.publish.labels import in_words
-from warehouse.publish.models.dbt_project import PROJECT, fingerprint
 
 SCHOOL = School(101, "启明实验学校")
 ORIGIN = Origin(SCHOOL, "20260301T020000", datetime(2026, 3, 1, 2))
@@ -37,7 +37,7 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
         con.execute(
             "CREATE TABLE quality.publication AS "
             "SELECT '20260301T020000' AS generation, TIMESTAMP '2026-03-01 02:00:00' AS published_at, "
-            f"'{fingerprint(PROJECT.parent)}' AS models_version"
+            f"'{models_digest()}' AS models_version"
         )
         con.execute(
             "CREATE TABLE quality.load_log AS SELECT *, finished_at AS started_at, 'ok' AS status, "

@@ -51,7 +51,7 @@ def test_a_lake_is_made_ready_once(tmp_path: Path, asked: list[str], monkeypatch
     assert asked == ["begun", "forgotten", "begun"]
     make_ready(lake_of(settings), settings)
     assert asked[-1] == "forgotten" and len(asked) == 5
-    monkeypatch.setattr(lakes, "fingerprint", lambda _: "another version")
+    monkeypatch.setattr(lakes, "models_digest", lambda: "another version")
     make_ready(lake_of(settings), settings)
     make_ready(lake_of(settings), settings)
     assert len(asked) == 7

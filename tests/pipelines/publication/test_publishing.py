@@ -25,6 +25,7 @@ from pipelines.cli.actions.demo import RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.publication import after_loads
 from pipelines.runs.instance import open_instance
+from pipelines.runs.jobs import PUBLISH
 from pipelines.runs.launchers import LAUNCHER_TAG
 from pipelines.settings.simulated_platform import CORRECTED_GRADES, POINTS
 from tests.kits.platforms.tap import tapped
@@ -35,6 +36,8 @@ from tests.kits.worlds.world import World, differences, publications
 from warehouse.age import PROVEN
 from warehouse.files import STORAGE_VERSION
 from warehouse.load.logs.load_log import now
+from warehouse.publish.models.compiled_models import read_project
+from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.publish import ANEW
 
 SECRET = "correct-horse-battery-staple"
@@ -404,6 +407,30 @@ def test_any_selection_of_models_builds_and_publishes_all(published: World) -> N
     (published.home / ANEW).touch()
     assert {mart, PUBLISHED, dg.AssetKey(["core", "dim_teacher"])} <= materialized(published, mart)
     assert published.settings.published.stat().st_ino != before.st_ino
+
+
+def test_a_publication_plans_one_asset_and_reports_all_models(published: World) -> None:
+    """To plan each model, and to read the last event of each, takes longer than to make them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
+        with open_instance(published.settings) as instance:
+            [*_, first] = instance.get_run_records(dg.RunsFilter(job_name=PUBLISH))
+            types = [
+                dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
+                dg.DagsterEventType.ASSET_MATERIALIZATION,
+            ]
+            planned, made = (
+                {
+                    entry.dagster_event.asset_key
+                    for entry in instance.all_logs(first.dagster_run.run_id, of_type=type)
+                }
+                for type in types
+            )
+    assert planned == {PUBLISHED}
+    assert made >= {
+        PUBLISHED,
+        *(dg.AssetKey(model.name.split(".")) for model in read_project(compiled()).models),
+    }
 
 
 def test_a_good_build_overtakes_a_failed_run_of_models(published: World) -> None:

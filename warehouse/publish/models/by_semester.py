@@ -7,16 +7,15 @@ others. The query gets the rows of the semester, of a table without semesters th
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 
 import duckdb
 import pyarrow as pa
 
-from warehouse.identifiers import listed, relation
+from warehouse.identifiers import listed
 from warehouse.lake.logs.tables import Log
 from warehouse.lake.tables import Column
-from warehouse.publish.models.compiled_models import Model, Narrowed
+from warehouse.publish.models.compiled_models import Model, Narrowed, compiled_name, reading
 
 SEMESTER_STATES = Log(
     name="semester_states",
@@ -82,14 +81,12 @@ def _states(con: duckdb.DuckDBPyConnection, model: Model) -> dict[Semester, str]
 def _of_semester(model: Model, school: int, semester: int) -> str:
     """The query for a model's rows of a semester."""
     of_semester = {SCHOOL: school, SEMESTER: semester}
-    parts = dict[str, str]()
+    queries = dict[str, str]()
     for name, part in _reads(model):
         conditions = [f"{key} = {value}" for key, value in of_semester.items() if key in _columns(part)]
         condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        parts[_place(name)] = f"(SELECT {listed(part.columns)} FROM ({_rows(name, part)}){condition})"
-    # In one pass: a part may name another input.
-    places = "|".join(map(re.escape, parts))
-    return re.sub(places, lambda match: parts[match[0]], model.sql)
+        queries[name] = f"SELECT {listed(part.columns)} FROM ({_rows(name, part)}){condition}"
+    return reading(model.sql, queries)
 
 
 def _reads(model: Model) -> list[tuple[str, Narrowed]]:
@@ -102,13 +99,9 @@ def _columns(part: Narrowed) -> tuple[str, ...]:
 
 def _rows(name: str, part: Narrowed) -> str:
     """The query for the columns of an input that the model reads, with the semester if there is any."""
-    rows = f"SELECT {listed(_columns(part))} FROM {part.rows or _place(name)}"
+    rows = f"SELECT {listed(_columns(part))} FROM {part.rows or compiled_name(name)}"
     if part.semester_of is not None:
         table, key = part.semester_of
-        rows += f" JOIN (SELECT school_id, {key}, semester_id FROM {_place(table)}) USING (school_id, {key})"
+        semesters = f"SELECT school_id, {key}, semester_id FROM {compiled_name(table)}"
+        rows += f" JOIN ({semesters}) USING (school_id, {key})"
     return f"{rows} WHERE {part.condition}" if part.condition else rows
-
-
-def _place(name: str) -> str:
-    """A table as compiled SQL names it."""
-    return f'"campus".{relation(name)}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -12,6 +13,8 @@ from warehouse.publish.models.dbt_project import PROJECT, ModelsBroken, source_o
 
 #: The kinds of sources of a column: they give its values, or choose the rows that give them.
 VALUE, CONDITION = "value", "condition"
+#: The database of a build, as compiled SQL names it.
+DATABASE = "campus"
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,10 @@ class Model:
     frozen: Frozen | None = None
     #: By input, the part that a closed semester is made from (by_semester.py); None: the model is made whole.
     by_semester: Mapping[str, Narrowed] | None = None
+    #: Whether a school's rows are made from rows of that school, and from seeds (changed_rows.py).
+    by_school: bool = True
+    #: The inputs of which a semester's rows need the rows of that semester only.
+    semester_inputs: tuple[str, ...] = ()
 
     @property
     def schema(self) -> str:
@@ -88,6 +95,21 @@ class Model:
     def relation(self) -> str:
         """The quoted name."""
         return relation(self.name)
+
+
+def compiled_name(name: str, database: str = DATABASE) -> str:
+    """A table as compiled SQL names it."""
+    return f'"{database}".{relation(name)}'
+
+
+def reading(sql: str, queries: Mapping[str, str]) -> str:
+    """Compiled SQL that reads queries in place of tables.
+
+    Args:
+        queries: By `schema.table`."""
+    by_name = {compiled_name(name): f"({query})" for name, query in queries.items()}
+    # In one pass: a query may name another table.
+    return re.sub("|".join(map(re.escape, by_name)), lambda match: by_name[match[0]], sql) if by_name else sql
 
 
 @dataclass(frozen=True)
@@ -178,6 +200,8 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
         by_semester=_by_semester(
             config["meta"].get("by_semester"), _inputs(node, names), names[node["unique_id"]]
         ),
+        by_school=config["meta"].get("grain") != "all",
+        semester_inputs=_named(config["meta"].get("semester_inputs", ()), _inputs(node, names)),
     )
 
 
@@ -198,9 +222,19 @@ def _by_semester(
     return reads
 
 
+def _named(short_names: Sequence[str], inputs: Sequence[str]) -> tuple[str, ...]:
+    """The inputs that a yml names without their schema."""
+    full_names = _full_names(inputs)
+    return tuple(full_names[name] for name in short_names)
+
+
+def _full_names(inputs: Sequence[str]) -> dict[str, str]:
+    return {name.partition(".")[2]: name for name in inputs}
+
+
 def _reads(meta: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Narrowed]:
     """The parts of inputs that a yml names, without their schema."""
-    full_names = {name.partition(".")[2]: name for name in inputs}
+    full_names = _full_names(inputs)
     reads = dict[str, Narrowed]()
     for name, part in meta.items():
         semester_of = part.get("semester_of")

@@ -123,11 +123,12 @@ def source_of(node: Mapping[str, Any]) -> str:
     return (PROJECT / file).read_text(encoding="utf-8")
 
 
-def fingerprint(folder: Path = PROJECT) -> str:
-    """A digest of all files in a folder."""
+def fingerprint(*folders: Path) -> str:
+    """A digest of all files in folders; without any, of the dbt project."""
     state = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            state.update(str(path.relative_to(folder)).encode())
-            state.update(path.read_bytes())
+    for folder in folders or (PROJECT,):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                state.update(str(path.relative_to(folder)).encode())
+                state.update(path.read_bytes())
     return state.hexdigest()[:DIGITS]

@@ -17,6 +17,7 @@ from warehouse.identifiers import listed, literal, quoted, relation
 from warehouse.lake.sql import transaction
 from warehouse.publish.frozen import Divided, Freezer, FrozenBuild
 from warehouse.publish.models.by_semester import make_semesters
+from warehouse.publish.models.changed_rows import UNCHANGED, ChangedRows, Changes
 from warehouse.publish.models.compiled_models import Check, Model, Project
 
 EXISTING = """
@@ -65,6 +66,7 @@ def run(
     changed: Iterable[str],
     *,
     seeds_anew: bool = False,
+    previous: duckdb.DuckDBPyConnection | None = None,
     frozen: FrozenBuild | None = None,
 ) -> Iterator[Built | Checked]:
     """Make the models whose inputs changed and run the checks whose inputs changed; yields each outcome.
@@ -72,7 +74,8 @@ def run(
     `changed`: the tables of the lake (`schema.table`) whose content changed since the models in the file were
     made. A model that the file lacks is made in any case, and so is each seed with `seeds_anew`. Models and
     checks that read a model with a problem are skipped. A file with a problem, or with a check that forbids
-    it, must not be published. `frozen`: the file with the rows of closed semesters.
+    it, must not be published. `previous`: the file as it was before the change; None: all rows count as
+    changed. `frozen`: the file with the rows of closed semesters.
 
     Raises MixedSemesters."""
     # Imported only here: `campus status` knows this module, and needs neither numpy nor polars.
@@ -84,30 +87,25 @@ def run(
         frozen.attach(con)
         freezer = Freezer(con, frozen, Divided(project))
         project = freezer.divided.project
-    stale, broken = set(changed), set[str]()
+    rows, broken = ChangedRows(con, previous, project, changed, by_scope=frozen is None), set[str]()
     existing = {name for (name,) in con.execute(EXISTING).fetchall()}
     due = _checks_by_last_input(project)
 
     def check_all(checks: Sequence[Check]) -> Iterator[Checked]:
         for check in checks:
-            if stale.intersection(check.inputs) and not broken.intersection(check.inputs):
+            if rows.stale.intersection(check.inputs) and not broken.intersection(check.inputs):
                 yield run_check(con, check)
 
     yield from check_all(due[""])
     for model in project.models:
+        exists = model.name in existing and not (seeds_anew and model.kind == "seed")
         if broken.intersection(model.inputs):
             broken.add(model.name)
-        elif (
-            stale.intersection(model.inputs)
-            or model.name not in existing
-            or (seeds_anew and model.kind == "seed")
-        ):
+        elif (scopes := rows.scopes(model) if exists else None) != UNCHANGED:
             its_freezer = freezer if freezer and freezer.divided.includes(model) else None
-            built = _build(con, model, its_freezer, exists=model.name in existing)
+            built = _build(con, model, its_freezer, rows, scopes, exists=model.name in existing)
             if built.problem is not None:
                 broken.add(model.name)
-            elif built.changed:
-                stale.add(model.name)
             yield built
         yield from check_all(due[model.name])
 
@@ -123,37 +121,53 @@ def _checks_by_last_input(project: Project) -> Mapping[str, list[Check]]:
     return due
 
 
-def _build(con: duckdb.DuckDBPyConnection, model: Model, freezer: Freezer | None, *, exists: bool) -> Built:
-    """Make a model; a divided model in both files."""
+def _build(
+    con: duckdb.DuckDBPyConnection,
+    model: Model,
+    freezer: Freezer | None,
+    rows: ChangedRows,
+    scopes: Changes,
+    *,
+    exists: bool,
+) -> Built:
+    """Make a model's rows of scopes; None: all. Makes a divided model in both files."""
     began = time.monotonic()
     try:
-        before = _content(con, model) if exists else None
         with transaction(con):
-            _make(con, model, exists=exists)
-        after = _content(con, model) if exists else None
-        changed = after is None or before != after
-        rows = None if model.kind == "view" else _count(con, model.relation)
-        if freezer is not None:
-            changed = freezer.freeze(model) or changed
-            if model.frozen is not None:
-                freezer.check_apart(model)
-                rows = _count(con, model.relation) + freezer.rows(model)
+            _make(con, model, None if scopes is None else rows.query(model, scopes), exists=exists)
+        is_frozen_anew = freezer is not None and freezer.freeze(model)
+        count = None if model.kind == "view" else _count(con, model.relation)
+        if freezer is not None and model.frozen is not None:
+            freezer.check_apart(model)
+            count = _count(con, model.relation) + freezer.rows(model)
+        changed = rows.note(model, scopes, exists=exists and not is_frozen_anew)
     except duckdb.Error as error:
         return Built(model, time.monotonic() - began, problem=str(error))
     problem = _breach(con, model) if model.is_contract else None
-    return Built(model, time.monotonic() - began, problem, changed, rows)
+    return Built(model, time.monotonic() - began, problem, changed, count)
 
 
-def _make(con: duckdb.DuckDBPyConnection, model: Model, *, exists: bool) -> None:
+def _make(
+    con: duckdb.DuckDBPyConnection, model: Model, scopes: tuple[str, str] | None, *, exists: bool
+) -> None:
+    """`scopes`: a query for some of the rows, and the condition that these rows meet; None: all rows."""
+    if exists and model.kind == "view":
+        # The same models made the view: it shows the rows that its inputs have now.
+        return
     con.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(model.schema)}")
     if model.kind == "view":
-        con.execute(f"CREATE OR REPLACE VIEW {model.relation} AS {model.sql}")
+        con.execute(f"CREATE VIEW {model.relation} AS {model.sql}")
     elif model.kind == "seed":
         types = {column.name: column.type or "varchar" for column in model.columns}
         con.register("seed", con.read_csv(model.sql, header=True, dtype=types))
         con.execute(f"CREATE OR REPLACE TABLE {model.relation} AS FROM seed")
     elif model.by_semester is not None:
         make_semesters(con, model, exists=exists)
+    elif scopes is not None:
+        query, condition = scopes
+        con.execute(f"DELETE FROM {model.relation} WHERE {condition}")
+        con.execute(f"INSERT INTO {model.relation} BY NAME {query}")
+        return
     else:
         # Columns that the contract does not name come last, and break the contract.
         names = listed([column.name for column in model.columns])
@@ -167,15 +181,6 @@ def _make(con: duckdb.DuckDBPyConnection, model: Model, *, exists: bool) -> None
             con.execute(f"COMMENT ON COLUMN {place} IS {literal(column.comment)}")
     for statement in model.after:
         con.execute(statement)
-
-
-def _content(con: duckdb.DuckDBPyConnection, model: Model) -> tuple[int, int] | None:
-    """The number and the hash of a table's rows, in any order; None: a view, which has no rows of its own."""
-    if model.kind == "view":
-        return None
-    query = f"SELECT count(*), coalesce(sum(hash(made)), 0) FROM {model.relation} AS made"
-    [(rows, hashes)] = con.execute(query).fetchall()
-    return int(rows), int(hashes)
 
 
 def _breach(con: duckdb.DuckDBPyConnection, model: Model) -> str | None:

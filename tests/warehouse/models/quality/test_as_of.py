@@ -95,7 +95,7 @@ def published(known_since: Model) -> File:
         file = Path(lake.root).parent / "build" / "campus.duckdb"
         build_raw(lake, TRACKED, file)
         with closing(duckdb.connect(str(file))) as con:
-            _make(con, known_since, exists=False)
+            _make(con, known_since, None, exists=False)
         return file.rename(file.with_name("copy.duckdb"))
 
     return make

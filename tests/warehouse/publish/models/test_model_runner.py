@@ -1,10 +1,12 @@
 """The runner of compiled models: what is made anew, what is checked, and what a failure leaves out."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import pytest
 
+from warehouse.publish.build import opened_as_built
 from warehouse.publish.models.compiled_models import Check, Model, ModelColumn, Project
 from warehouse.publish.models.model_runner import Built, Checked, run
 
@@ -58,10 +60,12 @@ def test_all_is_made_where_nothing_is(con: duckdb.DuckDBPyConnection) -> None:
     assert list(run(con, PROJECT, set())) == []
 
 
-def test_what_stays_the_same_is_not_built_upon(con: duckdb.DuckDBPyConnection) -> None:
+def test_what_stays_the_same_is_not_built_upon(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     list(run(con, PROJECT, {"raw.classes", "raw.days"}))
-    con.execute("INSERT INTO raw.classes VALUES (3)")
-    done = list(run(con, PROJECT, {"raw.classes"}))
+    con.execute(f"ATTACH '{tmp_path / 'before.duckdb'}' AS before; COPY FROM DATABASE memory TO before")
+    con.execute("DETACH before; INSERT INTO raw.classes VALUES (3)")
+    with opened_as_built(tmp_path / "before.duckdb", tmp_path) as previous:
+        done = list(run(con, PROJECT, {"raw.classes"}, previous=previous))
     assert names(done) == ["core.classes", "core.grades"]
     assert [step.changed for step in done if isinstance(step, Built)] == [True, False]
 

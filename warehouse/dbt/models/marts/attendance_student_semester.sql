@@ -121,11 +121,12 @@ sums as (
 class_days as (
     select
         school_id,
+        semester_id,
         course_class_id,
         date,
-        sum(count(*)) over (partition by school_id, course_class_id order by date) as sessions_so_far
+        sum(count(*)) over (partition by school_id, semester_id, course_class_id order by date) as sessions_so_far
     from sessions
-    group by school_id, course_class_id, date
+    group by school_id, semester_id, course_class_id, date
 ),
 
 memberships as (
@@ -139,10 +140,12 @@ memberships as (
     from class_students
     asof left join class_days as upto
         on upto.school_id = class_students.school_id
+        and upto.semester_id = class_students.semester_id
         and upto.course_class_id = class_students.course_class_id
         and upto.date < coalesce(class_students.left_on, date '9999-12-31')
     asof left join class_days as before
         on before.school_id = class_students.school_id
+        and before.semester_id = class_students.semester_id
         and before.course_class_id = class_students.course_class_id
         and before.date < coalesce(class_students.joined_on, date '1900-01-01')
     where class_students.semester_id is not null
@@ -184,6 +187,7 @@ timetable as (
         and dates.weekday = times.weekday
     left join sessions
         on sessions.school_id = times.school_id
+        and sessions.semester_id = times.semester_id
         and sessions.course_class_id = times.course_class_id
         and sessions.date = dates.date
         and sessions.lesson = times.lesson
