@@ -13,6 +13,7 @@ from warehouse.identifiers import literal
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import Table
 from warehouse.publish.dictionary import CATALOG, record_dictionary
+from warehouse.publish.fill import OF_EVERY_SYNC, REWRITTEN
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.lineage import record_lineage
 from warehouse.publish.metrics import record_metrics
@@ -65,7 +66,7 @@ def build_models(
         # Tables have no order, and preserving it would cost memory at tens of millions of rows.
         con.execute("SET preserve_insertion_order = false")
         done = []
-        for outcome in run(con, project, changed, previous=before, frozen=frozen):
+        for outcome in run(con, project, _stale({*changed}), previous=before, frozen=frozen):
             done.append(outcome)
             yield outcome
         if frozen is not None:
@@ -76,6 +77,12 @@ def build_models(
             record_lineage(con, tables, endpoints)
             record_metrics(con)
             record_dictionary(con, compiled(), tables, endpoints)
+
+
+def _stale(changed: set[str]) -> set[str]:
+    """The tables of the lake that models have to look at. New times of a log alone are no reason to publish,
+    but a new file has them."""
+    return changed if changed <= OF_EVERY_SYNC else changed | {f"quality.{log.name}" for log in REWRITTEN}
 
 
 def models_version(home: Path) -> str:
