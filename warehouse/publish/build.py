@@ -17,8 +17,8 @@ from warehouse.publish.fill import OF_EVERY_SYNC, REWRITTEN
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.lineage import record_lineage
 from warehouse.publish.metrics import record_metrics
-from warehouse.publish.models.compiled_models import DATABASE, Project, read_project
-from warehouse.publish.models.dbt_project import PROJECT, Build, compiled, fingerprint
+from warehouse.publish.models.compiled_models import Project, read_project
+from warehouse.publish.models.dbt_project import DATABASE, PROJECT, Build, compiled, fingerprint
 from warehouse.publish.models.model_runner import Built, Checked, run
 from warehouse.publish.models.thresholds import read_own, version, with_own
 from warehouse.publish.publish import ANEW, made_by, record_checks

@@ -19,8 +19,8 @@ import duckdb
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.sql import transaction
-from warehouse.publish.models.compiled_models import DATABASE, Check, Model, Narrowed, Project, compiled_name
-from warehouse.publish.models.dbt_project import ModelsBroken
+from warehouse.publish.models.compiled_models import Check, Model, Narrowed, Project, compiled_name
+from warehouse.publish.models.dbt_project import DATABASE, ModelsBroken
 from warehouse.published.union import DIVIDED as DIVIDED_THERE
 
 #: The private file of a build.

@@ -9,12 +9,10 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from warehouse.identifiers import relation
-from warehouse.publish.models.dbt_project import PROJECT, ModelsBroken, source_of
+from warehouse.publish.models.dbt_project import DATABASE, PROJECT, ModelsBroken, source_of
 
 #: The kinds of sources of a column: they give its values, or choose the rows that give them.
 VALUE, CONDITION = "value", "condition"
-#: The database of a build, as compiled SQL names it.
-DATABASE = "campus"
 
 
 @dataclass(frozen=True)

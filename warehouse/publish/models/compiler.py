@@ -17,13 +17,11 @@ import yaml
 from jinja2 import Environment, StrictUndefined, TemplateError, TemplateRuntimeError
 
 from warehouse.identifiers import quoted, relation
-from warehouse.publish.models.dbt_project import ModelsBroken
+from warehouse.publish.models.dbt_project import DATABASE, ModelsBroken
 
 Node = dict[str, Any]
 Value = TypeVar("Value")
 
-#: The database that compiled SQL names; the name of the built file (dbt_project.Build).
-DATABASE = "campus"
 #: A macro, or a kind of checks.
 _BLOCK = re.compile(r"\{%-? *(macro|test) +(\w+) *\(.*?\{%-? *end\1 *-?%\}", re.DOTALL)
 _TEST_TAG = re.compile(r"(\{%-? *)(end)?test\b")

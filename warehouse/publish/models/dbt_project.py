@@ -25,6 +25,8 @@ Value = TypeVar("Value")
 PROJECT = Path(__file__).parents[2] / "dbt"
 #: The folder of compiled values. Fingerprints, wheels and git leave it out, as they do bytecode.
 CACHE = PROJECT.with_name("__pycache__")
+#: The database of a build, as compiled SQL names it: the stem of the built file.
+DATABASE = "campus"
 #: Hexadecimal digits of a fingerprint.
 DIGITS = 16
 
@@ -46,8 +48,8 @@ class Build:
 
     @property
     def file(self) -> Path:
-        """The private DuckDB file; the compiled SQL names its database after it."""
-        return self.home / "build" / self.shard / "campus.duckdb"
+        """The private DuckDB file."""
+        return self.home / "build" / self.shard / f"{DATABASE}.duckdb"
 
     @property
     def environment(self) -> Mapping[str, str]:
