@@ -15,6 +15,7 @@ from warehouse.identifiers import quoted
 from warehouse.lake.delta import Lake
 from warehouse.load.logs.dataset_plans import dataset_tables
 from warehouse.maintenance.compaction import maintain
+from warehouse.publish.whole_build import MARKER
 
 #: Columns that say when a sync did something, which sync, or what it took: no two syncs say the same.
 OF_THE_SYNC = {
@@ -101,7 +102,7 @@ def different(digests: dict[str, str], other: dict[str, str]) -> list[str]:
 def left_behind(home: Path, keep: int = 3) -> list[str]:
     """What no version of anything needs, relative to the home."""
     expected = {*_referenced(home), *(home / "generations").glob("*.duckdb")}
-    expected |= {home / "build" / "lock", home / "writers" / ".lock"}
+    expected |= {home / "build" / "lock", home / "build" / MARKER, home / "writers" / ".lock"}
     expected |= {home / "lake" / "campus.json", home / "lake" / "campus.lake"}
     folders = ("lake", "scratch", "build", "writers", "generations", "exports")
     paths = [path for folder in folders for path in _files(home / folder) if path not in expected]
