@@ -64,7 +64,6 @@ grades as (
     from {{ ref('fct_grade') }} as grades
     inner join {{ ref('stg_grades') }} as held
         on held.school_id = grades.school_id
-        and held.semester_id = grades.semester_id
         and held.grade_id = grades.grade_id
     left join assessments
         on assessments.school_id = grades.school_id
