@@ -6,8 +6,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 #: Room for each digit of a double, so a quotient cut at 400 digits never looks like a half.
 CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)
-#: A double is rounded to these decimals first, as by `rounded` in SQL, so that a half with wrong last bits
-#: rounds up.
+#: The shortest text of a double is rounded to these decimals first, as by `rounded` in SQL, so that a half
+#: with wrong last bits rounds up.
 DECIMALS_OF_DOUBLE = 12
 
 
@@ -17,7 +17,7 @@ def half_up(number: Decimal | float, places: int = 2) -> Decimal:
     >>> half_up(2.675), half_up(Decimal("-0.125"))
     (Decimal('2.68'), Decimal('-0.13'))
     """
-    exact = number if isinstance(number, Decimal) else _rounded(Decimal(number), DECIMALS_OF_DOUBLE)
+    exact = number if isinstance(number, Decimal) else _rounded(Decimal(repr(number)), DECIMALS_OF_DOUBLE)
     return _rounded(exact, places) or _rounded(Decimal(0), places)
 
 

@@ -202,8 +202,9 @@ class _StudentSink(_Sink):
             session = session_of(record)
             if session is not None and self.cross_check.includes(session):
                 self.cross_check.records[session].append(record)
+        # Progress counts all that came. Where a student only confirms sessions, there are no weeks.
+        account.received += len(gathered.rows) if self.weeks else 0
         for number, records in self._by_week(gathered).items():
-            account.received += len(records.rows)
             self.weeks[number].take_records(records)
 
     def _by_week(self, gathered: Gathered) -> Mapping[int, Gathered]:
@@ -312,4 +313,6 @@ class _SessionSink(_Sink):
             and (self.subset is None or record.student_id in self.subset.students)
         ]
         keep_only(gathered, requested)
+        if self.collectors[0] is not week.sessions:
+            self.collectors[0].account.received += len(gathered.rows)
         week.take_records(gathered)

@@ -63,7 +63,7 @@ async def read_targets(
     """Read the rows that pushes name, one slice after the other.
 
     Args:
-        targets: Ids by semester, as `resolver` has them.
+        targets: Ids by semester.
         sent_at: Of the first push, by the platform's wall clock."""
     loaded: list[Loaded] = []
     missing: frozenset[int] = frozenset()

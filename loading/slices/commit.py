@@ -115,7 +115,7 @@ def empty_slice(context: SliceContext, *, is_sure: bool = False, retires: bool =
 
     Args:
         is_sure: Ignore the guard.
-        retires: As in `SliceReading`."""
+        retires: The slice is gone from the platform, and nothing was requested."""
     guard = guard_of(context)
     with open_stage(context) as stage:
         reading = replace(stage.reading(Account()), retires=retires)

@@ -1,7 +1,8 @@
 """Loads the jobs of a plan, some side by side, and commits what they read, one commit at a time.
 
-A plan is a generator without I/O: it yields the jobs that start now, and receives each job with its outcomes.
-All kinds of loads share the connection, the lock of commits, the stages, halts, and failures as outcomes."""
+A plan is a generator that sends no requests: it yields the jobs that start now, and receives each job with
+its outcomes. All kinds of loads share the connection, the lock of commits, the stages, halts, and failures as
+outcomes."""
 
 import asyncio
 from collections import deque
@@ -110,7 +111,7 @@ class Loader:
 
         Args:
             requested: The rows that were requested of each slice.
-            follows: As in `SliceReading`."""
+            follows: The slices include all rows that changes of other tables had made doubtful."""
         return await self.in_turn(_commit_rows, slices, requested or {}, follows=follows)
 
     async def in_turn(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -175,7 +176,7 @@ async def load_planned(
     Args:
         report: Takes each slice as soon as it is committed.
         schools: The schools of the partitions.
-        resources: As in `Loader`.
+        resources: The resources that were chosen to be loaded.
         scopes: The scopes of all requests. None: nothing is requested."""
     async with AsyncExitStack() as stack:
         if scopes is None:
@@ -280,7 +281,8 @@ def staged(
 def failures_as_outcomes(
     contexts: Sequence[SliceContext], loaded: list[Loaded], *, logs_halt: bool = True
 ) -> Iterator[None]:
-    """Log an error of the block as the failure of its slices, and add their outcomes to `loaded`.
+    """Log an error of the block as the failure of the slices that have no outcome in `loaded` yet, and add
+    their outcomes.
 
     Args:
         logs_halt: A halt is logged as their failure, too.
@@ -289,12 +291,18 @@ def failures_as_outcomes(
     try:
         yield
     except PlatformUnavailable as halt:
-        for context in contexts if logs_halt else ():
+        for context in _without_outcome(contexts, loaded) if logs_halt else ():
             fail_slice(context, str(halt))
         raise
     except (CampusError, TableError, *STORAGE_ERRORS) as error:
         is_refused = isinstance(error, (Forbidden, NotFound))
-        loaded += [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
+        for context in _without_outcome(contexts, loaded):
+            loaded.append(replace(fail_slice(context, str(error)), refused=is_refused))
+
+
+def _without_outcome(contexts: Sequence[SliceContext], loaded: Sequence[Loaded]) -> list[SliceContext]:
+    ended = {(result.spec.name, result.slice) for result in loaded}
+    return [context for context in contexts if (context.spec.name, context.slice) not in ended]
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

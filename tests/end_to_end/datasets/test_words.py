@@ -46,7 +46,7 @@ def an_earlier_version() -> Iterator[None]:
     with (
         patch("campus.decoding.definition.meaning_of", meaning_of),
         patch("campus.decoding.definition._FLAGS", {}),
-        patch("loading.datasets.decisions.needs_values", lambda *_: False),
+        patch("loading.datasets.plans.needs_values", lambda *_: False),
     ):
         yield
 

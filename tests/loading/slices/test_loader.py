@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import pytest
 from campus.files.table_file import TableError
 from campus.http.config import ClientConfig
 from campus.http.errors import Forbidden, PlatformUnavailable
-from campus.registry import RESOURCES
+from campus.registry import RESOURCES, ResourceSpec
 from loading.slices import loader
 from loading.slices.commit import Loaded
 from loading.slices.loader import Line, Loader, Plan, load_planned, side_by_side
@@ -163,6 +163,11 @@ def test_one_slice_commits_at_a_time() -> None:
     assert (running, most) == (0, 1)
 
 
+def slice_in_run(spec: ResourceSpec, slice_: Slice) -> Any:
+    """As much of a slice in its run as a failure needs."""
+    return SimpleNamespace(spec=spec, slice=slice_)
+
+
 @pytest.mark.parametrize(("logs_halt", "messages"), [(True, [str(HALT)]), (False, [])])
 def test_halt_is_logged_as_a_failure_where_a_kind_says_so(
     monkeypatch: pytest.MonkeyPatch, logs_halt: bool, messages: list[str]
@@ -170,7 +175,7 @@ def test_halt_is_logged_as_a_failure_where_a_kind_says_so(
     logged: list[str] = []
     monkeypatch.setattr(loader, "fail_slice", lambda _, message: logged.append(message))
     loaded: list[Loaded] = []
-    context = cast(Any, None)
+    context = slice_in_run(RESOURCES["terms"], Slice.of(_school_id=101))
     with (
         pytest.raises(PlatformUnavailable),
         loader.failures_as_outcomes([context], loaded, logs_halt=logs_halt),
@@ -183,11 +188,17 @@ def test_halt_is_logged_as_a_failure_where_a_kind_says_so(
 def test_failure_of_a_block_is_the_outcome_of_each_slice(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    slice_ = Slice.of(_school_id=101)
-    failed = Loaded(RESOURCES["terms"], slice_, "failed", str(error))
-    monkeypatch.setattr(loader, "fail_slice", lambda _, message: replace(failed, message=message))
-    loaded: list[Loaded] = []
-    context = cast(Any, None)
-    with loader.failures_as_outcomes([context, context], loaded):
+    """A slice that was committed before the error stays what it is."""
+    spec, slices = RESOURCES["terms"], [Slice.of(_school_id=school) for school in (101, 102, 103)]
+    monkeypatch.setattr(
+        loader, "fail_slice", lambda context, message: Loaded(spec, context.slice, "failed", message)
+    )
+    committed = Loaded(spec, slices[0], "ok")
+    loaded = [committed]
+    with loader.failures_as_outcomes([slice_in_run(spec, slice_) for slice_ in slices], loaded):
         raise error
-    assert loaded == [replace(failed, refused=isinstance(error, Forbidden))] * 2
+    refused = isinstance(error, Forbidden)
+    assert loaded == [
+        committed,
+        *(Loaded(spec, slice_, "failed", str(error), refused=refused) for slice_ in slices[1:]),
+    ]

@@ -125,10 +125,10 @@ class ChangedRows:
         if self._previous is None:
             return None
         try:
-            before = self._versions(self._previous, name, scopes)
-        except duckdb.CatalogException:
+            before, after = (self._versions(con, name, scopes) for con in (self._previous, self._con))
+        except duckdb.Error:
+            # The published file lacks the table, or a view fails: the model that reads the view reports that.
             return None
-        after = self._versions(self._con, name, scopes)
         changed = {scope for scope in before.keys() | after.keys() if before.get(scope) != after.get(scope)}
         # A scope without a school may be any row.
         return None if any(school is None for school, _ in changed) else frozenset(changed)
