@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     def postgres_address(self) -> str | None:
         """The address of the Postgres for Dagster's runs; None: the runs are in the home."""
         secret = self.postgres_url
-        return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
+        return (os.environ.get(POSTGRES_URL) or None) if secret is None else secret.get_secret_value()
 
     @property
     def names_servers(self) -> bool:
