@@ -114,6 +114,15 @@ def test_an_empty_address_of_postgres_names_none(monkeypatch: pytest.MonkeyPatch
         assert config.shared is None
 
 
+def test_a_home_may_have_a_hash_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB cannot write into a folder with a question mark."""
+    monkeypatch.setenv("CAMPUS_HOME", "school#1")
+    assert load_settings().home == Path.cwd() / "school#1"
+    monkeypatch.setenv("CAMPUS_HOME", "school?")
+    with pytest.raises(SettingsError, match="CAMPUS_HOME: expected a path without"):
+        load_settings()
+
+
 def test_what_is_selected_of_datasets_is_handed_on() -> None:
     text = """
     include: [course_*]
