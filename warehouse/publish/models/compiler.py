@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import yaml
 from jinja2 import Environment, StrictUndefined, TemplateError, TemplateRuntimeError
 
-from warehouse.identifiers import quoted, relation
+from warehouse.publish.models.compiled_models import compiled_name
 from warehouse.publish.models.dbt_project import DATABASE, ModelsBroken
 
 Node = dict[str, Any]
@@ -252,11 +252,11 @@ class Compiler:
 
     def _ref(self, name: str) -> str:
         self._rendering.inputs.add(_look_up(self._keys, name))
-        return _relation(self._schemas[name], name)
+        return compiled_name(f"{self._schemas[name]}.{name}")
 
     def _source(self, schema: str, table: str) -> str:
         self._rendering.inputs.add(f"source.{DATABASE}.{schema}.{table}")
-        return _relation(schema, table)
+        return compiled_name(f"{schema}.{table}")
 
     def _configure(self, **config: Any) -> str:
         self._rendering.config |= config
@@ -277,14 +277,10 @@ class Compiler:
 
 
 def _look_up(values: Mapping[str, Value], name: str) -> Value:
-    """The value of a name. Raises TemplateRuntimeError with similar names."""
+    """The value of a name. Raises TemplateRuntimeError for an unknown name."""
     if name not in values:
         raise TemplateRuntimeError(f"there is no {name}")
     return values[name]
-
-
-def _relation(schema: str, table: str) -> str:
-    return f"{quoted(DATABASE)}.{relation(f'{schema}.{table}')}"
 
 
 def _check_names(config: Mapping[str, Any], supported: Collection[str]) -> None:
