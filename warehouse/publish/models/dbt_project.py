@@ -91,11 +91,11 @@ def compiled() -> Mapping[str, Any]:
 
 def _compile() -> dict[str, Any]:
     # Only the first process after a change needs the compiler.
-    from warehouse.publish.models.compiler import Compiler
+    from warehouse.publish.models.compiler import Compiler, by_unique_id
     from warehouse.publish.models.metric_checks import check_nodes, metric_docs
 
     project = Compiler(PROJECT, metric_docs()).compile()
-    project["nodes"] |= check_nodes(project["nodes"])
+    project["nodes"] = by_unique_id((*project["nodes"].values(), *check_nodes(project["nodes"]).values()))
     return {kind: dict(sorted(nodes.items())) for kind, nodes in project.items()}
 
 
