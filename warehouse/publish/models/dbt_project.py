@@ -51,15 +51,6 @@ class Build:
         """The private DuckDB file."""
         return self.home / "build" / self.shard / f"{DATABASE}.duckdb"
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment variables that dbt's profile reads."""
-        return {
-            "CAMPUS_BUILD_FILE": str(self.file),
-            "CAMPUS_BUILD_THREADS": str(self.threads),
-            "CAMPUS_BUILD_MEMORY": self.memory_limit,
-        }
-
     def config(self, spill: Path) -> Config:
         """DuckDB's configuration for a connection beside the build's own. `spill`: its temporary folder."""
         return {
