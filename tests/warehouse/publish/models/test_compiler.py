@@ -168,3 +168,19 @@ def test_a_value_is_made_once_for_a_project(tmp_path: Path, monkeypatch: pytest.
     assert cached("value", "of other columns", make) == 1
     monkeypatch.setattr(dbt_project, "fingerprint", lambda folder=None: "changed")
     assert cached("value", "of other columns", make) == 2
+    monkeypatch.setattr(dbt_project, "version", lambda package: f"{package} 9")
+    assert cached("value", "of other columns", make) == 3
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "\udcff"])
+def test_a_damaged_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    monkeypatch.setattr(dbt_project, "CACHE", tmp_path)
+    (tmp_path / "value.json").write_text(damage, encoding="utf-8", errors="surrogateescape")
+    assert [cached("value", "", lambda: 1), cached("value", "", lambda: 2)] == [1, 1]
+
+
+def test_a_cache_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dbt_project, "CACHE", tmp_path)
+    # As on a full disk, the file cannot be put there.
+    (tmp_path / "value.json").mkdir()
+    assert [cached("value", "", lambda: 1), cached("value", "", lambda: 2)] == [1, 2]
