@@ -96,11 +96,11 @@ class Compiler:
         for path in self._files:
             with self._errors_of(path):
                 nodes.append(self._node(path, _look_up(described, path.stem)))
-        sources = [
-            self._source_node(path, source, table)
-            for path, source in self._entries("sources")
-            for table in source["tables"]
-        ]
+        sources = []
+        for path, source in self._entries("sources"):
+            with self._errors_of(path):
+                tables = _look_up(source, "tables")
+                sources += [self._source_node(path, source, table) for table in tables]
         return {
             "nodes": by_unique_id((*nodes, *self._checks())),
             "sources": by_unique_id(sources),
@@ -167,11 +167,12 @@ class Compiler:
         }
 
     def _source_node(self, path: Path, source: Mapping[str, Any], table: Mapping[str, Any]) -> Node:
+        name = _look_up(table, "name")
         return {
-            "unique_id": f"source.{DATABASE}.{source['name']}.{table['name']}",
+            "unique_id": f"source.{DATABASE}.{source['name']}.{name}",
             "resource_type": "source",
             "schema": source["name"],
-            "name": table["name"],
+            "name": name,
             "source_name": source["name"],
             "description": self._text(table.get("description", "")),
             "original_file_path": self._name(path),
@@ -197,9 +198,12 @@ class Compiler:
             of_columns = [
                 (check, {"column_name": column["name"]})
                 for column in table.get("columns", ())
-                for check in column.get("data_tests", ())
+                for check in column.get("data_tests") or ()
             ]
-            for check, column_name in (*((check, {}) for check in table.get("data_tests", ())), *of_columns):
+            for check, column_name in (
+                *((check, {}) for check in table.get("data_tests") or ()),
+                *of_columns,
+            ):
                 with self._errors_of(path):
                     kind, described = _named_check(check, table["name"])
                     arguments = column_name | described.get("arguments", {})

@@ -136,6 +136,13 @@ def test_a_check_takes_its_kind_and_arguments(project: Path) -> None:
             "bands: indent where below related",
         ),
         ("models/core/best.yml", YML.replace("{name: score, ", "{"), "best.sql: there is no name"),
+        ("models/core/a.yml", "sources: [{name: b}]", "models/core/a.yml: there is no tables"),
+        ("models/core/a.yml", "sources: [{name: b, tables: [{}]}]", "models/core/a.yml: there is no name"),
+        (
+            "models/core/best.yml",
+            YML.replace("[{name: scores,", "[{name: scores, columns: [a],"),
+            "best.yml: there is no name",
+        ),
         ("models/quality/best.sql", "", "quality/best.sql: best is in models/core/best.sql too: rename one"),
         ("seeds/best.csv", "", "seeds/best.csv: best is in models/core/best.sql too"),
         ("models/core/a.yml", "models: [{name: best}]", "core/best.yml: best is in models/core/a.yml too"),
