@@ -6,8 +6,10 @@ BIN := .venv/bin
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
-# What the product needs.
+# What the product needs. The models are compiled each time, also where the environment is fresh: the user that
+# runs the nights may not write beside the code. Where nothing has changed, it takes half a second.
 install: .venv/installed
+	$(BIN)/python -m pipelines.cli.developer.compile_models
 
 # A .venv with the packages of tests keeps them: the versions of one lock fit together.
 .venv/installed: deploy/requirements.lock pyproject.toml

@@ -312,7 +312,8 @@ def _close_runs(settings: Settings, dagster: Path) -> tuple[str, ...]:
     """Fail the unfinished runs of the backup: no process continues them. Runs in Postgres are not in the
     backup, and may belong to the original home. Returns a sentence for each run."""
     config = dagster / "dagster.yaml"
-    if POSTGRES_URL in os.environ or (config.exists() and POSTGRES_URL in config.read_text(encoding="utf-8")):
+    in_postgres = config.exists() and POSTGRES_URL in config.read_text(encoding="utf-8")
+    if os.environ.get(POSTGRES_URL) or in_postgres:
         return ()
     with open_instance(settings) as instance:
         runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS))

@@ -85,7 +85,7 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
 
 def _shared(base_url: str, client_id: str, client_secret: str) -> SharedState | None:
     """What the workers of a district share, in its Postgres; None: there is no Postgres."""
-    if (url := os.environ.get(POSTGRES_URL)) is None:
+    if not (url := os.environ.get(POSTGRES_URL)):
         return None
     # Only a district needs its database, whose library takes long to import.
     from pipelines.shared.workers import workers

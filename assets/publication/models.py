@@ -338,7 +338,7 @@ def _key(name: str) -> dg.AssetKey:
 
 
 def _model_spec(model: Model) -> dg.AssetSpec:
-    """dbt's folders are Dagster's groups."""
+    """The asset of a model, in the group of its folder."""
     columns = [dg.TableColumn(column.name, column.type or "", column.comment) for column in model.columns]
     sql = {} if model.kind == "seed" else {"sql": markdown.value(f"```sql\n{model.source.strip()}\n```")}
     return dg.AssetSpec(
@@ -346,7 +346,7 @@ def _model_spec(model: Model) -> dg.AssetSpec:
         deps=[_key(name) for name in model.inputs],
         group_name=model.schema,
         description=model.comment,
-        kinds={"dbt", "duckdb"},
+        kinds={"sql", "duckdb"},
         code_version=hashlib.sha256(model.source.encode()).hexdigest()[:16],
         metadata={
             "dagster/table_name": f"campus.{model.name}",

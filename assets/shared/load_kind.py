@@ -168,7 +168,7 @@ def is_halted(tags: Mapping[str, str]) -> bool:
 
 
 def asset_key(name: str) -> dg.AssetKey:
-    """The asset of a raw table; dbt's sources have the same key."""
+    """The asset of a raw table. Models name the table by the same key."""
     return dg.AssetKey(["raw", name])
 
 

@@ -34,6 +34,7 @@ from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.registry.v3 import SEMESTERS
 from pipelines.settings.environment import POSTGRES_URL
+from pipelines.shared.workers import workers as shared_by_workers
 from simulator.process import RunningSimulator, running
 from tests.kits.servers.postgres import postgres
 
@@ -73,7 +74,7 @@ def worker(base_url: str, number: int, workers: int, seconds: float, one_token: 
             *credentials,
             one_token=one_token,
             school_ids=tuple(range(FIRST_SCHOOL, FIRST_SCHOOL + workers)),
-            shared=workers(os.environ[POSTGRES_URL], base_url, *credentials),
+            shared=shared_by_workers(os.environ[POSTGRES_URL], base_url, *credentials),
         )
         await asyncio.to_thread(begin.wait)
         ends = time.monotonic() + seconds

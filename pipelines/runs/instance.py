@@ -34,8 +34,7 @@ EVENT_LOG: dict[str, object] = {
 #: The configuration that the first version wrote, without the first line OURS.
 FIRST_CONFIG: dict[str, object] = {
     "telemetry": {"enabled": False},
-    # Steps print nothing that is missing from dbt's log. The processes that capture output can outlive the
-    # command and keep its output open.
+    # Steps print nothing. The processes that capture output can outlive the command and keep its output open.
     "compute_logs": NO_COMPUTE_LOGS,
     "nux": {"enabled": False},
     # One load at a time, so that one run requests from the platform; one build at a time, since a build takes
@@ -109,7 +108,7 @@ def dagster_home(settings: Settings) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     file, text = home / "dagster.yaml", GENERATED_LINE + yaml.safe_dump(_config(settings), sort_keys=False)
     existing = file.read_text(encoding="utf-8") if file.exists() else GENERATED_LINE
-    if POSTGRES_URL in existing and POSTGRES_URL not in os.environ:
+    if POSTGRES_URL in existing and not os.environ.get(POSTGRES_URL):
         raise SettingsError([f"{POSTGRES_URL} is not set, and {file} stores the runs there: set it"])
     if not _is_ours(existing):
         _check_modules(file, existing)
@@ -168,7 +167,7 @@ def _export_addresses(settings: Settings) -> None:
 
 
 def _config(settings: Settings) -> dict[str, object]:
-    if POSTGRES_URL not in os.environ:
+    if not os.environ.get(POSTGRES_URL):
         if settings.broker_url is not None:
             raise SettingsError([NO_POSTGRES])
         return CONFIG | EVENT_LOG

@@ -127,9 +127,9 @@ class Settings(BaseSettings):
     @field_validator("home")
     @classmethod
     def _absolute(cls, home: Path) -> Path:
-        if {"#", "?"} & set(str(home)):
-            # dbt's adapter reads the path of its file as a URL, where these characters end the path.
-            raise ValueError("expected a path without # and ?")
+        if "?" in str(home):
+            # DuckDB puts the suffix of its write-ahead log before the first question mark of a path.
+            raise ValueError("expected a path without ?")
         return home.expanduser().resolve()
 
     @field_validator(
@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     def postgres_address(self) -> str | None:
         """The address of the Postgres for Dagster's runs; None: the runs are in the home."""
         secret = self.postgres_url
-        return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
+        return (os.environ.get(POSTGRES_URL) or None) if secret is None else secret.get_secret_value()
 
     @property
     def names_servers(self) -> bool:

@@ -32,6 +32,13 @@ def test_each_command_is_one_that_there_is(file: Path) -> None:
         assert command.make_context(context.info_name, arguments, parent=context.parent).args == []
 
 
+def test_an_install_of_new_code_compiles_its_models() -> None:
+    """The user of the units may not write beside the code: each of its processes would compile."""
+    command = ["make", "--dry-run", "--assume-old=.venv/installed", "install"]
+    dry_run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert ".venv/bin/python -m pipelines.cli.developer.compile_models" in dry_run.stdout.splitlines()
+
+
 def test_what_follows_a_night_has_time_of_its_own() -> None:
     """systemd ends what ExecStopPost has begun after TimeoutStopSec, and many schools' files take longer."""
     texts = [file.read_text(encoding="utf-8") for file in UNITS]

@@ -38,7 +38,7 @@ def run_backup(settings: Settings, folder: Path, keep: int, *, first: bool) -> i
     print_line(
         "The settings in .env are not in the backup, since they hold secrets: keep them with your secrets."
     )
-    if POSTGRES_URL in os.environ:
+    if os.environ.get(POSTGRES_URL):
         print_line(f"Dagster's runs are in Postgres ({POSTGRES_URL}): back them up with pg_dump.")
     return 0
 

@@ -21,9 +21,7 @@ def examine_services(settings: Settings) -> Iterator[Finding]:
 
 
 def examine_lake(settings: Settings) -> Finding | None:
-    """Whether the lake is the district's; None: without a district, or where a server does not answer."""
-    if settings.postgres_address is None:
-        return None
+    """Whether the lake is the district's; None: a server does not answer."""
     lake = lake_without_check(settings)
     try:
         check_lake(settings, lake)

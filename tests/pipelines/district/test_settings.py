@@ -53,6 +53,13 @@ def with_workers(home: Path, **district: int) -> Settings:
     )
 
 
+def test_an_empty_address_of_postgres_keeps_runs_in_the_home(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(POSTGRES_URL, "")
+    assert "storage" not in written(Settings(home=home))
+
+
 def test_what_comes_later_is_heeded_and_what_goes_is_gone(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
@@ -43,7 +42,7 @@ class Forgotten:
     @property
     def leaks(self) -> list[str]:
         """Where the home names the student. Dagster's records are in memory here."""
-        skip: list[Path] = [self.world.home / "dbt", self.world.home / "lake" / "forgotten.json"]
+        skip = [self.world.home / "lake" / "forgotten.json"]
         return leaks(self.world.home, {NAME}, {self.student}, skip)
 
     def counts(self) -> dict[str, int]:

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import ReportSelection
 from loading.reports.tables import selections_of
-from pipelines.platform import wanted_reports
+from pipelines.platform import open_platform, wanted_reports
+from pipelines.settings.environment import POSTGRES_URL
 from pipelines.settings.options import DatasetOptions, Options, ReportOptions, Section
 from pipelines.settings.settings import SETTINGS, Settings, SettingsError, load_settings
 
@@ -102,6 +103,24 @@ def _relative(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_relative, value))
     return value.relative_to(Path.cwd()) if isinstance(value, Path) else value
+
+
+def test_an_empty_address_of_postgres_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**PLATFORM, POSTGRES_URL: ""}.items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings()
+    assert settings.postgres_address is None
+    with open_platform(settings) as config:
+        assert config.shared is None
+
+
+def test_a_home_may_have_a_hash_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB cannot write into a folder with a question mark."""
+    monkeypatch.setenv("CAMPUS_HOME", "school#1")
+    assert load_settings().home == Path.cwd() / "school#1"
+    monkeypatch.setenv("CAMPUS_HOME", "school?")
+    with pytest.raises(SettingsError, match="CAMPUS_HOME: expected a path without"):
+        load_settings()
 
 
 def test_what_is_selected_of_datasets_is_handed_on() -> None:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from warehouse import identifiers
 from warehouse.files import locked, write_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ Value = TypeVar("Value")
 PROJECT = Path(__file__).parents[2] / "dbt"
 #: The folder of compiled values. Fingerprints, wheels and git leave it out, as they do bytecode.
 CACHE = PROJECT.with_name("__pycache__")
+#: The libraries that make the values of the cache.
+LIBRARIES = ("jinja2", "PyYAML", "sqlglot")
 #: The database of a build, as compiled SQL names it: the stem of the built file.
 DATABASE = "campus"
 #: Hexadecimal digits of a fingerprint.
@@ -50,15 +53,6 @@ class Build:
     def file(self) -> Path:
         """The private DuckDB file."""
         return self.home / "build" / self.shard / f"{DATABASE}.duckdb"
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment variables that dbt's profile reads."""
-        return {
-            "CAMPUS_BUILD_FILE": str(self.file),
-            "CAMPUS_BUILD_THREADS": str(self.threads),
-            "CAMPUS_BUILD_MEMORY": self.memory_limit,
-        }
 
     def config(self, spill: Path) -> Config:
         """DuckDB's configuration for a connection beside the build's own. `spill`: its temporary folder."""
@@ -91,32 +85,42 @@ def compiled() -> Mapping[str, Any]:
 
 def _compile() -> dict[str, Any]:
     # Only the first process after a change needs the compiler.
-    from warehouse.publish.models.compiler import Compiler
+    from warehouse.publish.models.compiler import Compiler, by_unique_id
     from warehouse.publish.models.metric_checks import check_nodes, metric_docs
 
     project = Compiler(PROJECT, metric_docs()).compile()
-    project["nodes"] |= check_nodes(project["nodes"])
+    project["nodes"] = by_unique_id((*project["nodes"].values(), *check_nodes(project["nodes"]).values()))
     return {kind: dict(sorted(nodes.items())) for kind, nodes in project.items()}
 
 
 def cached(name: str, inputs: str, make: Callable[[], Value]) -> Value:
     """The value that `make` makes of the project and `inputs`; from CACHE, if the value there was made of the
-    same by the same code. A process that may not write there makes the value itself."""
-    digest = hashlib.sha256(inputs.encode()).hexdigest()[:DIGITS]
+    same by the same code and libraries. A process that cannot write there makes the value itself."""
+    quoting = Path(identifiers.__file__).read_text(encoding="utf-8")
+    versions = " ".join(version(library) for library in LIBRARIES)
+    digest = hashlib.sha256(f"{inputs}{quoting}{versions}".encode()).hexdigest()[:DIGITS]
     file, made_of = CACHE / f"{name}.json", f"{fingerprint()} {fingerprint(Path(__file__).parent)} {digest}"
-    if os.access(file, os.R_OK):
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        if stored["made_of"] == made_of:
-            value: Value = stored["value"]
-            return value
+    stored = _read_cache(file)
+    if stored.get("made_of") == made_of:
+        value: Value = stored["value"]
+        return value
     value = make()
-    if os.access(CACHE.parent, os.W_OK):
+    # The cache saves time alone: the value serves without it, as in a read-only folder or on a full disk.
+    with suppress(OSError):
         CACHE.mkdir(exist_ok=True)
-    if os.access(CACHE, os.W_OK):
         write_text(file, json.dumps({"made_of": made_of, "value": value}, ensure_ascii=False))
         # Any user may read it, as the code.
         file.chmod(0o644)
     return value
+
+
+def _read_cache(file: Path) -> dict[str, Any]:
+    """The content of a file of the cache; empty: the file is absent, unreadable or damaged."""
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def source_of(node: Mapping[str, Any]) -> str:

@@ -11,7 +11,10 @@ from warehouse.publish.models.dbt_project import ModelsBroken, cached
 
 PROJECT = """
 vars: {n: 5}
-models: {campus: {core: {+schema: core, +materialized: table, +contract: {enforced: true}}}}
+models:
+  campus:
+    core: {+schema: core, +materialized: table, +contract: {enforced: true}}
+    quality: {+schema: quality, +materialized: view}
 seeds: {campus: {+schema: seeds}}
 data_tests: {campus: {+schema: quality}}
 """
@@ -29,6 +32,8 @@ models:
 seeds:
   - {name: bands}
 """
+#: A second check of the same name.
+AGAIN = "related: {name: best_related, arguments: {to: ref('best'), field: band}}"
 MACROS = """
 {#- Ends early. -#}
 {% macro columns() -%}
@@ -55,6 +60,11 @@ FILES = {
     "tests/generic/related.sql": RELATED,
     "seeds/bands.csv": "band\n1\n",
 }
+
+
+def bands(check: str) -> str:
+    """The yml, with a check of the seed."""
+    return YML.replace("{name: bands}", f"{{name: bands, data_tests: [{check}]}}")
 
 
 @pytest.fixture
@@ -101,12 +111,57 @@ def test_a_check_takes_its_kind_and_arguments(project: Path) -> None:
         ("models/core/second.sql", "select 1", "models/core/second.sql: there is no second"),
         ("models/core/best.yml", "models: [", "models/core/best.yml: while parsing"),
         ("tests/generic/related.sql", "", "models/core/best.yml: there is no test_related"),
+        ("models/core/best.sql", "{{ ref() }}", "models/core/best.sql: Compiler._ref() missing 1 required"),
+        ("models/core/best.sql", "{{ rounded(1, 2, 3) }}", "best.sql: rounded(value, digits) takes not more"),
+        ("models/a/a.sql", "", "models/a/a.sql: add +schema to models.campus.a of dbt_project.yml"),
+        ("models/core/best.yml", "", "models/core/best.yml: write a section"),
+        ("dbt_project.yml", "", "dbt_project.yml: write a section"),
+        ("models/core/a.yml", "models: [a]", "models/core/a.yml: write each of models as `- name: …`"),
+        ("models/core/a.yml", "models: [{name: a}]", "models/core/a.yml: there is no a.sql and no a.csv"),
+        ("models/core/best.yml", YML.replace("field:", "feild:"), "takes no keyword argument 'feild'"),
+        ("models/core/best.yml", YML.replace("name: best_related, ", ""), "best: name the check: `- related"),
+        (
+            "models/core/best.yml",
+            bands("not_null"),
+            "best.yml: bands: name the check: `- not_null: {name: …}`",
+        ),
+        (
+            "models/core/best.yml",
+            bands("{related: }"),
+            "best.yml: bands: name the check: `- related: {name: …}`",
+        ),
+        (
+            "models/core/best.yml",
+            bands("{related: {name: a}, where: a}"),
+            "bands: indent where below related",
+        ),
+        ("models/core/best.yml", YML.replace("{name: score, ", "{"), "best.sql: there is no name"),
+        ("models/core/a.yml", "sources: [{name: b}]", "models/core/a.yml: there is no tables"),
+        ("models/core/a.yml", "sources: [{name: b, tables: [{}]}]", "models/core/a.yml: there is no name"),
+        (
+            "models/core/best.yml",
+            YML.replace("[{name: scores,", "[{name: scores, columns: [a],"),
+            "best.yml: there is no name",
+        ),
+        ("models/quality/best.sql", "", "quality/best.sql: best is in models/core/best.sql too: rename one"),
+        ("seeds/best.csv", "", "seeds/best.csv: best is in models/core/best.sql too"),
+        ("models/core/a.yml", "models: [{name: best}]", "core/best.yml: best is in models/core/a.yml too"),
+        ("macros/a.sql", MACROS, "columns is in macros/"),
+        (
+            "models/core/best.yml",
+            bands(AGAIN),
+            "best.yml: test.campus.best_related is in models/core/best.yml too",
+        ),
     ],
 )
 def test_an_error_names_the_file(project: Path, file: str, text: str, message: str) -> None:
+    (project / file).parent.mkdir(exist_ok=True)
     (project / file).write_text(text)
-    with pytest.raises(ModelsBroken, match=message.replace("(", r"\(")):
+    with pytest.raises(ModelsBroken) as error:
         nodes(project)
+    assert message in str(error.value)
+    # A line on the terminal.
+    assert "\n" not in str(error.value)
 
 
 def test_a_value_is_made_once_for_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,3 +175,19 @@ def test_a_value_is_made_once_for_a_project(tmp_path: Path, monkeypatch: pytest.
     assert cached("value", "of other columns", make) == 1
     monkeypatch.setattr(dbt_project, "fingerprint", lambda folder=None: "changed")
     assert cached("value", "of other columns", make) == 2
+    monkeypatch.setattr(dbt_project, "version", lambda package: f"{package} 9")
+    assert cached("value", "of other columns", make) == 3
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "\udcff"])
+def test_a_damaged_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    monkeypatch.setattr(dbt_project, "CACHE", tmp_path)
+    (tmp_path / "value.json").write_text(damage, encoding="utf-8", errors="surrogateescape")
+    assert [cached("value", "", lambda: 1), cached("value", "", lambda: 2)] == [1, 1]
+
+
+def test_a_cache_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dbt_project, "CACHE", tmp_path)
+    # As on a full disk, the file cannot be put there.
+    (tmp_path / "value.json").mkdir()
+    assert [cached("value", "", lambda: 1), cached("value", "", lambda: 2)] == [1, 2]
