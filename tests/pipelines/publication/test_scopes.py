@@ -14,7 +14,13 @@ import pytest
 from tests.kits.worlds.world import World
 from warehouse.identifiers import listed, literal
 from warehouse.publish.build import opened_as_built
-from warehouse.publish.models.compiled_models import Model, Project, compiled_name, read_project, reading
+from warehouse.publish.models.compiled_models import (
+    Model,
+    Project,
+    compiled_name,
+    read_project,
+    replace_inputs,
+)
 from warehouse.publish.models.dbt_project import compiled
 from warehouse.publish.models.model_runner import Built, run
 from warehouse.publish.models.sql_functions import register_functions
@@ -140,8 +146,8 @@ def test_a_semester_needs_rows_of_that_semester(
     for school, semester in semesters:
         condition = f"WHERE school_id = {school} AND semester_id = {semester}"
         limited = {name: f"{table} {condition}" for name, table in tables.items()}
-        queries.append(f"SELECT * FROM ({reading(model.sql, limited)}) {condition}")
-    assert_alike(moved, model, reading(model.sql, tables), queries)
+        queries.append(f"SELECT * FROM ({replace_inputs(model.sql, limited)}) {condition}")
+    assert_alike(moved, model, replace_inputs(model.sql, tables), queries)
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +185,9 @@ def test_a_school_needs_rows_of_that_school(twins: duckdb.DuckDBPyConnection, mo
             column = next((key for key in ("school_id", "_school_id") if key in columns.get(name, ())), None)
             if column is not None:
                 limited[name] = f"SELECT * FROM {compiled_name(name)} WHERE {column} = {school}"
-        queries.append(f"SELECT * FROM ({reading(model.sql, limited)}) WHERE {school_column} = {school}")
+        queries.append(
+            f"SELECT * FROM ({replace_inputs(model.sql, limited)}) WHERE {school_column} = {school}"
+        )
     assert_alike(twins, model, model.sql, queries)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from warehouse.identifiers import listed
 from warehouse.lake.logs.tables import Log
 from warehouse.lake.tables import Column
-from warehouse.publish.models.compiled_models import Model, Narrowed, compiled_name, reading
+from warehouse.publish.models.compiled_models import Model, Narrowed, compiled_name, replace_inputs
 
 SEMESTER_STATES = Log(
     name="semester_states",
@@ -86,7 +86,7 @@ def _of_semester(model: Model, school: int, semester: int) -> str:
         conditions = [f"{key} = {value}" for key, value in of_semester.items() if key in _columns(part)]
         condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         queries[name] = f"SELECT {listed(part.columns)} FROM ({_rows(name, part)}){condition}"
-    return reading(model.sql, queries)
+    return replace_inputs(model.sql, queries)
 
 
 def _reads(model: Model) -> list[tuple[str, Narrowed]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import duckdb
 
 from warehouse.identifiers import relation
-from warehouse.publish.models.compiled_models import Model, Project, compiled_name, reading
+from warehouse.publish.models.compiled_models import Model, Project, compiled_name, replace_inputs
 
 #: A school, and one of its semesters; None: the whole school.
 Scope = tuple[int, int | None]
@@ -21,7 +21,7 @@ Scope = tuple[int, int | None]
 Changes = frozenset[Scope] | None
 UNCHANGED: Changes = frozenset()
 
-#: More scopes than these make a condition that costs more than all rows do.
+#: Where more scopes have changed, all rows are made: the condition would be long.
 MOST_SCOPES = 64
 SCHOOL_COLUMNS, SEMESTER = ("school_id", "_school_id"), "semester_id"
 KEY_COLUMNS = f"""
@@ -57,7 +57,7 @@ class ChangedRows:
         self.stale = {*changed}
         self._changes = dict[str, Changes]()
 
-    def scopes(self, model: Model) -> Changes:
+    def find_scopes(self, model: Model) -> Changes:
         """The scopes of which a model has to be made; UNCHANGED: of none."""
         if not self.stale.intersection(model.inputs):
             return UNCHANGED
@@ -65,7 +65,7 @@ class ChangedRows:
             return None
         scopes = set[Scope]()
         for name in model.inputs:
-            changes = self._changes_of(name)
+            changes = self._find_changes(name)
             if changes is None:
                 return None
             is_by_semester = name in model.semester_inputs
@@ -89,7 +89,7 @@ class ChangedRows:
         self.stale.add(model.name)
         return True
 
-    def query(self, model: Model, scopes: frozenset[Scope]) -> tuple[str, str]:
+    def limit_to_scopes(self, model: Model, scopes: frozenset[Scope]) -> tuple[str, str]:
         """The query for a model's rows of scopes, and their condition."""
         schools = frozenset((school, None) for school, _ in scopes)
         queries = dict[str, str]()
@@ -97,7 +97,7 @@ class ChangedRows:
             of_input = scopes if name in model.semester_inputs else schools
             if name not in self._seeds and self._school_column(name) is not None:
                 queries[name] = f"SELECT * FROM {compiled_name(name)} WHERE {self._condition(name, of_input)}"
-        sql = reading(model.sql, queries)
+        sql = replace_inputs(model.sql, queries)
         condition = self._condition(model.name, scopes)
         return f"SELECT * FROM ({sql}) WHERE {condition}", condition
 
@@ -110,7 +110,7 @@ class ChangedRows:
         ]
         return " OR ".join(map("({})".format, conditions))
 
-    def _changes_of(self, name: str) -> Changes:
+    def _find_changes(self, name: str) -> Changes:
         if name not in self.stale:
             return UNCHANGED
         if name not in self._changes:

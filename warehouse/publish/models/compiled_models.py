@@ -100,7 +100,7 @@ def compiled_name(name: str, database: str = DATABASE) -> str:
     return f'"{database}".{relation(name)}'
 
 
-def reading(sql: str, queries: Mapping[str, str]) -> str:
+def replace_inputs(sql: str, queries: Mapping[str, str]) -> str:
     """Compiled SQL that reads queries in place of tables.
 
     Args:

@@ -101,7 +101,7 @@ def run(
         exists = model.name in existing and not (seeds_anew and model.kind == "seed")
         if broken.intersection(model.inputs):
             broken.add(model.name)
-        elif (scopes := rows.scopes(model) if exists else None) != UNCHANGED:
+        elif (scopes := rows.find_scopes(model) if exists else None) != UNCHANGED:
             its_freezer = freezer if freezer and freezer.divided.includes(model) else None
             built = _build(con, model, its_freezer, rows, scopes, exists=model.name in existing)
             if built.problem is not None:
@@ -134,7 +134,7 @@ def _build(
     began = time.monotonic()
     try:
         with transaction(con):
-            _make(con, model, None if scopes is None else rows.query(model, scopes), exists=exists)
+            _make(con, model, None if scopes is None else rows.limit_to_scopes(model, scopes), exists=exists)
         is_frozen_anew = freezer is not None and freezer.freeze(model)
         count = None if model.kind == "view" else _count(con, model.relation)
         if freezer is not None and model.frozen is not None:

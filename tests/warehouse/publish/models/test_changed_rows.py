@@ -118,7 +118,7 @@ def scopes_of(tmp_path: Path, state: State, project: Project = PROJECT) -> dict[
     with file_of(tmp_path / "next", state, first) as con, opened_as_built(first, tmp_path) as before:
         rows = ChangedRows(con, before, project, {f"raw.{name}" for name in TABLES}, by_scope=True)
         for step in project.models:
-            scopes[step.name] = due = rows.scopes(step)
+            scopes[step.name] = due = rows.find_scopes(step)
             if due != UNCHANGED:
                 for _ in run(con, Project((step,), ()), step.inputs):
                     rows.note(step, due, exists=True)
