@@ -88,12 +88,8 @@ def move_together(columns: Mapping[str, str], number: int) -> str:
 
 
 def empty_values(columns: Mapping[str, str], _: int) -> str:
-    """Only rows of the last semester have numbers and flags that are no ids."""
-    plain = [
-        name
-        for name, kind in columns.items()
-        if kind.startswith(("DECIMAL", "DOUBLE", "BOOLEAN", "INTEGER", "BIGINT")) and not name.endswith("id")
-    ]
+    """Only rows of the last semester have decimals and flags."""
+    plain = [name for name, kind in columns.items() if kind.startswith(("DECIMAL", "DOUBLE", "BOOLEAN"))]
     last = "(SELECT max(semester_id) FROM core.dim_semester WHERE dim_semester.school_id = stored.school_id)"
     return (
         ", ".join(f'CASE WHEN semester_id = {last} THEN "{name}" END AS "{name}"' for name in plain)
