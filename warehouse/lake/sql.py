@@ -130,6 +130,12 @@ def create_table(
         con.execute(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(text)}")
 
 
+def version_of(con: duckdb.DuckDBPyConnection, query: str) -> tuple[int, int | None]:
+    """The number and the hash of the rows of a query, in any order. The hash of no rows is None."""
+    [(rows, hashes)] = con.execute(f"SELECT count(*), sum(hash(stored)) FROM ({query}) AS stored").fetchall()
+    return rows, hashes
+
+
 #: Rows of a batch, or of a row group in a temporary file.
 BATCH_ROWS = 16_384
 

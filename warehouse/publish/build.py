@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from warehouse.identifiers import literal
-from warehouse.lake.sql import connect
+from warehouse.lake.sql import connect, version_of
 from warehouse.lake.tables import Table
 from warehouse.publish.dictionary import CATALOG, record_dictionary
 from warehouse.publish.fill import OF_EVERY_SYNC, REWRITTEN
@@ -73,7 +73,7 @@ def build_models(
             frozen.detach(con)
         record_checks(con, filter(None, map(_result, done)))
         record_relations(con, compiled())
-        if before is None or _catalog(con) != _catalog(before):
+        if before is None or version_of(con, CATALOG) != version_of(before, CATALOG):
             record_lineage(con, tables, endpoints)
             record_metrics(con)
             record_dictionary(con, compiled(), tables, endpoints)
@@ -140,13 +140,6 @@ def opened_as_built(file: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnec
         con.execute(f"ATTACH {literal(str(file))} AS {DATABASE} (READ_ONLY)")
         con.execute(f"USE {DATABASE}")
         yield con
-
-
-def _catalog(con: duckdb.DuckDBPyConnection) -> tuple[int, int]:
-    """A version of the tables and columns of a file, with their types and comments."""
-    query = f"SELECT count(*), sum(hash(entry)) FROM ({CATALOG}) AS entry"
-    [(entries, hashes)] = con.execute(query).fetchall()
-    return int(entries), int(hashes)
 
 
 def _result(done: Built | Checked) -> dict[str, Any] | None:

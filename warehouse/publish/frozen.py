@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.identifiers import listed, literal, quoted
-from warehouse.lake.sql import transaction
+from warehouse.lake.sql import transaction, version_of
 from warehouse.publish.models.compiled_models import Check, Model, Narrowed, Project, compiled_name
 from warehouse.publish.models.dbt_project import DATABASE, ModelsBroken
 from warehouse.published.union import DIVIDED as DIVIDED_THERE
@@ -208,8 +208,7 @@ class Freezer:
             return hashlib.sha256(sql.encode()).hexdigest()[:16]
         made_of: list[object] = [sql, *(self._states[name] for name in self.divided.divided_inputs(model))]
         for name, to in model.frozen.reads.items():
-            query = f"SELECT count(*), sum(hash(input)) FROM ({narrowed(name, to)}) AS input"
-            made_of.append(self.con.execute(query).fetchall())
+            made_of.append(version_of(self.con, narrowed(name, to)))
         return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
 
     def rows(self, model: Model) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.identifiers import literal, relation
-from warehouse.lake.sql import connect
+from warehouse.lake.sql import connect, version_of
 from warehouse.publish.models.dbt_project import Build
 from warehouse.publish.publish import record_checks
 
@@ -57,9 +57,8 @@ def compare(build: Build, whole: Path, names: Iterable[str]) -> str | None:
     return message
 
 
-def _version(con: duckdb.DuckDBPyConnection, database: str, name: str) -> list[tuple[int, int]]:
-    query = f"SELECT count(*), sum(hash(stored)) FROM {database}.{relation(name)} AS stored"
-    return con.execute(query).fetchall()
+def _version(con: duckdb.DuckDBPyConnection, database: str, name: str) -> tuple[int, int | None]:
+    return version_of(con, f"FROM {database}.{relation(name)}")
 
 
 def _marker(build: Build) -> Path:

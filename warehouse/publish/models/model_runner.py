@@ -137,9 +137,9 @@ def _build(
             _make(con, model, None if scopes is None else rows.limit_to_scopes(model, scopes), exists=exists)
         is_frozen_anew = freezer is not None and freezer.freeze(model)
         count = None if model.kind == "view" else _count(con, model.relation)
-        if freezer is not None and model.frozen is not None:
+        if freezer is not None and model.frozen is not None and count is not None:
             freezer.check_apart(model)
-            count = _count(con, model.relation) + freezer.rows(model)
+            count += freezer.rows(model)
         changed = rows.note(model, scopes, exists=exists and not is_frozen_anew)
     except duckdb.Error as error:
         return Built(model, time.monotonic() - began, problem=str(error))
